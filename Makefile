@@ -1,12 +1,13 @@
 # What a person does with Flowbook's source. Everything lives in .venv; nothing needs root.
 
 PYTHON ?= python3
+NEWEST_PYTHON ?= python3.13
 VENV := .venv/bin
 BUNDLE := flowbook/widgets/static/flowbook.js
 EXTENSION := .venv/share/jupyter/labextensions/flowbook
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test soak bench docs proto front-end format clean
+.PHONY: lab tutorial test oldest newest soak bench docs proto front-end format clean
 
 # JupyterLab on the welcome notebook, its options in LAB_OPTIONS.
 lab: .venv/lab.stamp front-end
@@ -20,6 +21,14 @@ tutorial: .venv/lab.stamp
 # The phases that tools/phases.py lists with their time budgets; PHASES="types layers" picks some.
 test: .venv/dev.stamp front-end
 	$(VENV)/python tools/phases.py $(PHASES)
+
+# Some tests on the oldest versions of other packages that pyproject.toml admits.
+oldest:
+	$(PYTHON) tools/bounds.py oldest .venv/oldest
+
+# The same on the newest versions, and on a newer Python.
+newest:
+	$(NEWEST_PYTHON) tools/bounds.py newest .venv/newest
 
 soak: .venv/dev.stamp
 	$(VENV)/python -m pytest -m soak --hypothesis-profile soak --timeout 0

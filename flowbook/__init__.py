@@ -30,6 +30,7 @@ from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
+from flowbook.exec.kernels.cuda import random_numbers as _gpu_numbers  # noqa: F401  # Registers.
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *
 from flowbook.exec.session.calibration import *
@@ -147,6 +148,7 @@ from flowbook.graph.ops.sparse.products import *
 from flowbook.graph.ops.state.initialising import *
 from flowbook.graph.ops.state.marks import *
 from flowbook.graph.ops.state.session_tensors import *
+from flowbook.graph.ops.state.temporary import *
 from flowbook.graph.ops.state.variables import *
 from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *

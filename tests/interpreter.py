@@ -57,15 +57,17 @@ class PlainVariable:
             value[place] = row if ufunc is None else ufunc(value[place], row)
         return self.assign(value)
 
-    def write(
-        self, ufunc: np.ufunc | None, place: Callable[[Any], Any], updates: Any
-    ) -> np.ndarray:
+    def scatter_parts(self, ufunc: np.ufunc | None, place: Callable[[Any], Any]) -> np.ndarray:
         value = self.read()
-        key = place(value.shape)
-        if ufunc is None:
-            value[key] = updates
-        else:
-            ufunc.at(value, key, updates)
+        flat, rows, dims = place(value.shape)
+        parts = value.reshape(dims)
+        for i, number in enumerate(flat):
+            parts[number] = rows[i] if ufunc is None else ufunc(parts[number], rows[i])
+        return self.assign(value)
+
+    def write(self, place: Callable[[Any], Any], updates: Any) -> np.ndarray:
+        value = self.read()
+        value[place(value.shape)] = updates
         return self.assign(value)
 
     def gather(self, indices: Any) -> np.ndarray:

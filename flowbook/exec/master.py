@@ -10,7 +10,7 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,13 +18,15 @@ from typing import Any, Protocol
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
-from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.code.tally import Ran, Tallies
+from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Ran, Tallies
+from flowbook.exec.exhausted import holders
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.plan.explanation import Explanation, explain
+from flowbook.exec.plan.explaining import explain
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -35,7 +37,13 @@ from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
+from flowbook.graph.definition.op_def import HOST
+from flowbook.graph.model.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    OpError,
+    ResourceExhaustedError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
@@ -196,9 +204,9 @@ class LocalMaster:
         self.drops = 0
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
-        self._homes: dict[ResourceKey, Device] = {}
         self._held = graph.values.held_by(self)
-        self.store = Store(secrets.randbits(63), self._note_value)
+        host = next(device for device in self._devices if device.kind in HOST)
+        self.store = Store(secrets.randbits(63), self._note_value, host)
         self._lock = threading.RLock()
         self._prepared: dict[Any, Prepared] = {}
         self._runners: dict[Prepared, Runner | Joint] = {}
@@ -236,7 +244,7 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base, self._homes, self._is_soft)
+                growing = grow(signature, self._devices, base, self.store.homes, self._is_soft)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
@@ -263,7 +271,7 @@ class LocalMaster:
         if devices is not None:
             return explain(signature, shapes, devices, {}, self._is_soft)
         with self._lock:
-            homes = dict(self._homes)
+            homes = dict(self.store.homes)
         return explain(signature, shapes, self._devices, homes, self._is_soft)
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
@@ -274,8 +282,9 @@ class LocalMaster:
         program, instruments = prepared.program, prepared.instruments
         if program.is_parted:
             overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
+            is_late = prepared.signature.is_late
             others = self._executions, instruments, self._tallies, overseers
-            return Joint(program, devices, self.store, *others)
+            return Joint(program, devices, self.store, is_late, *others)
         assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
         return Runner(
             program,
@@ -290,12 +299,12 @@ class LocalMaster:
         )
 
     def _settle(self, prepared: Prepared) -> None:
-        """Note where the resources live that a prepared signature touches, if it is the first."""
+        """Have the resources that a prepared signature touches live where it was placed."""
         devices = {device.name: device for device in self._devices}
         for part in prepared.program.parts:
             for node in part.nodes:
                 if node.key is not None:
-                    self._homes.setdefault(node.key, devices[part.device])
+                    self.store.settle(node.key, devices[part.device])
 
     def _base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
@@ -335,7 +344,7 @@ class LocalMaster:
         try:
             return runner.run(feeds, deadline)
         except StepFailed as failed:
-            error, cause = located(failed.failure, prepared), failed.__cause__
+            error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
             raise error from cause
@@ -349,7 +358,7 @@ class LocalMaster:
         try:
             return self._runner_of(prepared).run(feeds, deadline)
         except StepFailed as failed:
-            error, cause = located(failed.failure, prepared), failed.__cause__
+            error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
             raise error from cause
@@ -360,13 +369,26 @@ class LocalMaster:
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None
     ) -> None:
         """Run a step that initialises variables; it asks for no initialisation of its own."""
-        self.look(self.prepare(signature), feeds, deadline)
+        prepared = self.prepare(signature)
+        try:
+            self.look(prepared, feeds, deadline)
+        finally:
+            if prepared.program.is_parted:
+                # The initial values that are constants lie in the memory of devices meanwhile.
+                with self._lock:
+                    self._drop((signature, ()))
 
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
         runner = self._initialized(prepared, (), None)
-        assert isinstance(runner, Runner)
-        return LocalPartialStep(prepared, runner)
+        return LocalPartialStep(prepared, runner, self.error_of)
+
+    def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
+        """The error of a failed step; one that had no memory left lists who holds it."""
+        error = located(failure, prepared)
+        if isinstance(error, ResourceExhaustedError) and failure.node >= 0:
+            error.details += holders(failure, prepared, feeds, self.store, self.graph)
+        return error
 
     def _runner_of(self, prepared: Prepared) -> Runner | Joint:
         """What runs a prepared signature, made anew if it was dropped."""
@@ -400,20 +422,20 @@ class LocalMaster:
             resource = self.store.find(key)
             if resource is not None:
                 with suppress(FailedPreconditionError):  # Another thread may drop it meanwhile.
-                    found[key] = resource.read()
+                    found[key] = resource.fetch()
         return found
 
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
         for operation, value in values.items():
-            self._variable(operation).assign(value)
+            self._variable(operation).put(value)
 
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
         with all_closed(self._gates([v.op for v in variables]), deadline):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
-            values = {v.op: self._variable(v.op).read() for v in variables}
+            values = {v.op: self._variable(v.op).fetch() for v in variables}
             states = {
                 key.name: State(kind, resource.state())
                 for key, resource in self.store.stateful().items()
@@ -438,7 +460,7 @@ class LocalMaster:
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""
         assert operation.key is not None
-        return self._homes.get(operation.key, self._devices[0])
+        return self.store.homes.get(operation.key, self._devices[0])
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
@@ -528,15 +550,22 @@ class LocalMaster:
 class LocalPartialStep:
     """A step under way in this process whose feeds arrive one by one; see `PartialStep`."""
 
-    def __init__(self, prepared: Prepared, runner: Runner) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        runner: Runner | Joint,
+        error_of: Callable[[Failure, Prepared], OpError],
+    ) -> None:
         self._prepared = prepared
-        self._runner = runner
-        self._execution: Execution = runner.begin()
+        self._error_of = error_of
+        # A step of its kind is what all that it does takes.
+        self._runner: Any = runner
+        self._execution = runner.begin()
         self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
-        self._execution.feed(self._runner.late_units[place], value)
+        self._runner.feed(self._execution, place, value)
 
     def advance(self) -> None:
         """Run what is ready."""
@@ -544,7 +573,7 @@ class LocalPartialStep:
             advance = self._draws.during, self._runner.advance, self._execution
             self._runner.passing(None, *advance)
         except StepFailed as failed:
-            error, cause = located(failed.failure, self._prepared), failed.__cause__
+            error, cause = self._error_of(failed.failure, self._prepared), failed.__cause__
         else:
             return
         try:
@@ -557,7 +586,7 @@ class LocalPartialStep:
         try:
             return self._runner.fetched(self._execution, place)
         except StepFailed as failed:
-            error = located(failed.failure, self._prepared)
+            error = self._error_of(failed.failure, self._prepared)
         try:
             raise error
         finally:
@@ -565,12 +594,7 @@ class LocalPartialStep:
 
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
-        nodes = self._prepared.program.parts[0].nodes
-        return all(
-            self._execution.has_run(index)
-            for index, node in enumerate(nodes)
-            if node.sources[:1] == (operation.id,)
-        )
+        return bool(self._runner.has_run(self._execution, operation.id))
 
     def close(self) -> None:
         """Let go of all values."""

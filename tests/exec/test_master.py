@@ -19,14 +19,15 @@ import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.code.tally import Ran, Tallies
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
-from flowbook.exec.plan.explanation import Explanation, explain
+from flowbook.exec.plan.explaining import explain
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare

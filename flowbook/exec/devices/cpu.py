@@ -51,6 +51,10 @@ class Cpu(Device):
         """The array itself."""
         return array
 
+    def show(self, array: Any) -> Any:
+        """The array itself."""
+        return array
+
     def send(self, value: Any) -> Any:
         """A copy of an array; what is none goes as it is."""
         return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
@@ -74,6 +78,10 @@ class Cpu(Device):
         if type(array) is np.ndarray and array.ndim:
             return array if array.flags.writeable else array.copy()
         return self.fetch_own(array)
+
+    def lock(self, array: Any, is_locked: bool) -> None:
+        """Have an array refuse to be written to, or take it again."""
+        array.flags.writeable = not is_locked
 
     def check(self, value: Any) -> bool:
         """Whether a value is NumPy's."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.imagined import Imagined
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
 # What makes a device of a kind, by its number.
-_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "simulated": Simulated}
+_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "gpu": Gpu, "simulated": Simulated}
 
 
 def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None) -> list[Device]:
@@ -95,4 +97,10 @@ def _named(name: Any) -> Device:
         raise InvalidArgumentError(
             f"this process has no device {name!r}", hint=f"it has such as {kinds}"
         )
-    return make(spec.index or 0)
+    return _made(make, spec.index or 0)
+
+
+@cache
+def _made(make: Callable[[int], Device], index: int) -> Device:
+    """One device of a name, whichever sessions run on it: what named containers hold lies there."""
+    return make(index)

@@ -35,7 +35,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import InternalError, ResourceExhaustedError
 from flowbook.graph.model.registry import define_device_kind
 
-define_device_kind("simulated")
+define_device_kind("simulated", lambda dtype: dtype is not dtypes.string)
 
 Array = np.ndarray[Any, Any]
 
@@ -54,6 +54,8 @@ class Simulated(Device):
         copied_out: how many bytes went back.
         waits: how often a kernel waited for a value, or for a size that depends on values.
     """
+
+    fetches_together = True
 
     def __init__(self, index: int = 0, memory_limit: int | None = None) -> None:
         super().__init__(
@@ -145,16 +147,25 @@ class SimulatedArray:
     Attributes:
         device: where it lies.
         memory: the piece of memory that it lies in.
+        origin: the first array that lay there, which lasts as long as those that show parts of it
+            (CuPy's `base`); None of itself.
     """
 
-    __slots__ = ("_buffer", "device", "memory")
+    __slots__ = ("_buffer", "device", "memory", "origin")
     __hash__ = None  # type: ignore[assignment]
     # NumPy's operators leave arrays of this type to theirs, and its functions refuse them.
     __array_ufunc__ = None
 
-    def __init__(self, device: Simulated, memory: _Memory, buffer: Array) -> None:
+    def __init__(
+        self,
+        device: Simulated,
+        memory: _Memory,
+        buffer: Array,
+        origin: SimulatedArray | None = None,
+    ) -> None:
         self.device = device
         self.memory = memory
+        self.origin = origin
         self._buffer = buffer
 
     @property
@@ -423,16 +434,16 @@ class _Call:
         owner: Any = buffer
         while getattr(owner, "base", None) is not None:
             owner = owner.base
-        memory = None
+        origin = None
         for array in self.given:
             if array._buffer is buffer:
                 return array
             if array.memory.owner is owner:
-                memory = array.memory
-        if memory is None:
-            self.device.allocate(owner.nbytes)
-            memory = _Memory(self.device, owner)
-        return SimulatedArray(self.device, memory, buffer)
+                origin = array if array.origin is None else array.origin
+        if origin is not None:
+            return SimulatedArray(self.device, origin.memory, buffer, origin)
+        self.device.allocate(owner.nbytes)
+        return SimulatedArray(self.device, _Memory(self.device, owner), buffer)
 
     def _mixed(self, what: str) -> TypeError:
         return TypeError(f"an array of {self.device.name} does not mix with {what}")

@@ -14,11 +14,13 @@ from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router
 from flowbook.exec.plan.outline import arrives_dead
 from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.store import Store, usable_on
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.widened import is_narrow, widened
 from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import Access
@@ -110,6 +112,7 @@ def bind(
     Raises:
         NotFoundError: if an operation type is not defined in this process.
         InvalidArgumentError: if a named container holds another resource under a key.
+        FailedPreconditionError: if it holds it in the memory of another device.
     """
     known: Table[int, Any] = {} if begun is None else grown(begun.known)
     units = [] if begun is None else begun.units.copy()
@@ -193,6 +196,8 @@ def _unit(
     if op_def.owns is not None:
         assert node.key is not None
         leading = (store.of(node.key, Definition(op_def.owns, node.attributes)),)
+        if not usable_on(leading[0], device):
+            raise _elsewhere(node.key, leading[0].device, device)
     if found.function is None:
         (known[node.outputs[0]],) = leading
         return Handle(node, *leading)
@@ -223,6 +228,14 @@ def _unit(
         unit.enters = node.attributes["frame_name"] if is_entrance else ""
         unit.is_constant = is_entrance and node.attributes["is_constant"]
     return unit
+
+
+def _elsewhere(key: ResourceKey, home: Device, device: Device) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"container {key.container!r} holds {key.name!r} on {home.name}, and here it is wanted on "
+        f"{device.name}",
+        hint="give the session that device, as in fb.Session(devices=...), and ask for no other",
+    )
 
 
 def _time(units: Sequence[Unit], device: Device) -> None:

@@ -27,6 +27,7 @@ from flowbook.exec.plan.failure import UnitFailure
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError, OpError
 from flowbook.graph.model.options import options
 from flowbook.graph.model.retag import DEAD
+from flowbook.graph.ops.communicate.transfer import receive_op
 
 
 class Wait(NamedTuple):
@@ -77,6 +78,7 @@ class Execution:
         overseer: who is told if it waits.
         executions: where it is listed when it does.
         parts: the parts of the step that are under way, if it is one of several.
+        reports: where asynchronous kernels report to, if other parts share it.
 
     Attributes:
         deadline: see above.
@@ -92,6 +94,7 @@ class Execution:
         overseer: Overseer | None = None,
         executions: Executions | None = None,
         parts: Parts | None = None,
+        reports: Reports | None = None,
     ) -> None:
         self.deadline = deadline
         self.values = values
@@ -101,7 +104,7 @@ class Execution:
         self._parts = parts
         self._structure = structure
         self._units = structure.units
-        self._reports: _Reports = queue.SimpleQueue()
+        self._reports: Reports = reports if reports is not None else queue.SimpleQueue()
         self._waiting: set[AsyncCall] = set()
         # Those that had reported when their kernels returned.
         self._done: deque[AsyncCall] = deque()
@@ -197,8 +200,33 @@ class Execution:
         except BaseException as error:
             if not isinstance(error, Exception):
                 self._say_what_waits(error)
-            self._abandon()
+            self.abandon()
             raise
+
+    def advance_ready(self) -> None:
+        """Run what is ready, and wait for nothing; raises as `run`."""
+        if self._is_cancelled:
+            raise _closed()
+        self._run_ready()
+        while self._done:
+            self._finish(self._done.popleft())
+            self._run_ready()
+
+    def waits_outside(self) -> bool:
+        """Whether asynchronous kernels are under way that wait for no other part of the step."""
+        return any(call.unit.node.type != receive_op.key for call in self._waiting)
+
+    def next_report(self) -> AsyncCall:
+        """Wait for what reports next in this part, or in one that shares its reports."""
+        call = self._next_report()
+        if call is None:
+            raise _closed()
+        return call
+
+    def take_report(self, call: AsyncCall) -> None:
+        """Take what a call has reported, if it is of this part; raises as `run`."""
+        if call in self._waiting:
+            self._finish(call)
 
     def _runs_straight(self) -> bool:
         """Run one after the other as long as nothing has to wait; whether nothing had to.
@@ -420,8 +448,8 @@ class Execution:
         except Exception as wrong:
             raise call.failure(self.values) from wrong
 
-    def _abandon(self) -> None:
-        """Let the asynchronous calls under way know that nobody waits for them any more."""
+    def abandon(self) -> None:
+        """End, and let the asynchronous calls under way know that nobody waits for them."""
         if self._step is not None:
             self._step.give_up()
         waiting, self._waiting = self._waiting, set()
@@ -613,7 +641,7 @@ class AsyncCall:
         self.name = ""
         self.on_report: Callable[[Any], None] | None = None
         self._thread: threading.Thread | None = None
-        self._reports: _Reports | None = None
+        self._reports: Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], None]] = []
         self._endings = endings
@@ -663,7 +691,7 @@ class AsyncCall:
 
     # For the step
 
-    def reports_to(self, reports: _Reports) -> bool:
+    def reports_to(self, reports: Reports) -> bool:
         """Whether it has still to report, which it will do there."""
         with self._lock:
             self._reports = reports
@@ -704,7 +732,7 @@ class AsyncCall:
 
 
 # What has been reported; None if the step is cancelled.
-_Reports = queue.SimpleQueue[AsyncCall | None]
+Reports = queue.SimpleQueue[AsyncCall | None]
 
 
 def _report(call: AsyncCall, function: Callable[[], tuple[Any, ...]]) -> None:

@@ -16,12 +16,13 @@ from itertools import zip_longest
 from typing import Any
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.code.tally import Tallies
 from flowbook.exec.engine.executor import Executions, Overseer
 from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Tallies
+from flowbook.exec.engine.turns import Turns
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
@@ -40,6 +41,8 @@ class Joint:
         program: what runs.
         devices: the devices, by their names.
         store: where its resources live.
+        is_late: for each of the program's feeds whether it arrives after the step has begun; empty
+            if none does.
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         tallies: where it is kept what loops and branches did.
@@ -54,6 +57,7 @@ class Joint:
         program: Program,
         devices: Mapping[str, Device],
         store: Store,
+        is_late: Sequence[bool] = (),
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         tallies: Tallies | None = None,
@@ -66,7 +70,7 @@ class Joint:
                 program._replace(parts=(part,)),
                 device,
                 store,
-                (),
+                [is_late[place] for place in part.feeds[:-1]] if is_late else (),
                 executions,
                 instruments,
                 tallies=tallies,
@@ -126,10 +130,7 @@ class Joint:
                     stops.append(begin(_run_part, number, runner, fed, deadline, rendezvous, ended))
             _run_part(0, self._runners[0], given[0], deadline, rendezvous, ended)
             for _ in self._runners:
-                number, values, error = _next(ended)
-                if error is not None and not isinstance(error, Exception):
-                    raise error
-                found[number] = values
+                number, found[number] = _next(ended)
         except BaseException as interrupt:
             rendezvous.abort(interrupt)
             for stop in stops:
@@ -145,6 +146,42 @@ class Joint:
             raise failed
         finally:
             del failed, rendezvous
+
+    # Partial runs
+
+    def begin(self) -> Turns:
+        """Begin a step whose feeds arrive late; nothing has run yet."""
+        rendezvous = Rendezvous(len(self._runners))
+        passages = shares(Passage((), self._described, None), self._writes)
+        devices = zip(self._devices, passages, strict=True)
+        ports = [Port(rendezvous, device, passage) for device, passage in devices]
+        return Turns(self._runners, ports)
+
+    def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs a part of it, inside of the gates of what it writes."""
+        return Passage(self._gates, self._described, deadline).call_known(function, *arguments)
+
+    def feed(self, step: Turns, place: int, value: Any) -> None:
+        """Give a late feed its value, on each device that takes it."""
+        for number, part in enumerate(self._program.parts):
+            if place in part.feeds:
+                own = part.feeds.index(place)
+                given = value if own in part.on_host else self._devices[number].put(value)
+                self._runners[number].feed(step.executions[number], own, given)
+
+    def advance(self, step: Turns) -> None:
+        """Run what is ready; raises StepFailed as `run`."""
+        step.advance()
+
+    def fetched(self, step: Turns, place: int) -> Any:
+        """A fetched value, which is the caller's own; None if it is not there yet."""
+        number, own = self._program.fetches[place]
+        return step.fetched(number, own)
+
+    def has_run(self, step: Turns, operation: int) -> bool:
+        """Whether an operation, by its id, has run, or nothing of it is left to run."""
+        pairs = zip(self._runners, step.executions, strict=True)
+        return all(runner.has_run(execution, operation) for runner, execution in pairs)
 
     def _fed(self, number: int, feeds: Sequence[Any]) -> list[Any]:
         """What a part is fed with, besides the port."""
@@ -181,8 +218,16 @@ def _run_part(
     ended.put((number, found, failed))
 
 
-def _next(ended: _Ended) -> tuple[int, Sequence[Any], BaseException | None]:
+def _next(ended: _Ended) -> tuple[int, Sequence[Any]]:
+    """The next part that has ended, and what it fetched; raises what is no error of the step."""
     while True:
         # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
         with suppress(queue.Empty):
-            return ended.get(timeout=LONGEST_WAIT)
+            number, values, error = ended.get(timeout=LONGEST_WAIT)
+            break
+    try:
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return number, values
+    finally:
+        del error  # It holds this frame.

@@ -24,16 +24,21 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
-from flowbook.exec.engine.executor import Execution, Executions, Overseer
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
+from flowbook.exec.engine.code.generate import (
+    FINISHER_OF,
+    Generated,
+    Setting,
+    finishers,
+    whole_step,
+)
+from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
+from flowbook.exec.engine.executor import Execution, Executions, Overseer, Reports
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
-from flowbook.exec.engine.lowering import lowered
-from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
@@ -239,12 +244,16 @@ class Runner:
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
+        run = self._device.run
         try:
             if self._has_users_kernels:
-                found = quietly(step.function, (*deadline, *map(_read_only, feeds)))
+                found = run(step.function, (*deadline, *map(_read_only, feeds)))
                 self._check_fetched(found)
-                return found  # type: ignore[no-any-return]
-            return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            else:
+                found = run(step.function, (*deadline, *feeds))
+            if self._device.fetches_together:
+                return self._device.fetch_all(found)
+            return found  # type: ignore[no-any-return]
         except MustWait:
             raise
         except Exception as error:
@@ -305,17 +314,17 @@ class Runner:
             passage = self._passage(feeds, deadline)
             try:
                 execution.around(structure.writing, passage.enter, passage.leave)
-                passage.around(self._fail_as_step, execution.run)
+                passage.around(self.fail_as_step, execution.run)
             finally:
                 passage.leave()
         else:
-            self._fail_as_step(execution.run)
+            self.fail_as_step(execution.run)
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
-        found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
+        found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
-        return found
+        return self._brought(found)
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
@@ -335,14 +344,26 @@ class Runner:
         sides = [execution.sides.get(index) for index in structure.switches]
         tally.latest[0] = (next(run_number), *did, *sides)
 
-    def begin(self) -> Execution:
-        """Begin a step whose feeds arrive late; nothing has run yet."""
+    def begin(self, port: Any = None, reports: Reports | None = None) -> Execution:
+        """Begin a step whose feeds arrive late; nothing has run yet.
+
+        Args:
+            port: of one part of a step, its door to the others.
+            reports: where the asynchronous kernels of all parts report to.
+        """
         feeds = [None] * len(self._part.feeds)
+        if self._port is not None:
+            feeds[self._port] = port
         values, executions = self._values(feeds, None), self._executions
-        execution = Execution(self._reference, values, None, self._overseer, executions)
+        how = values, None, self._overseer, executions
+        execution = Execution(self._reference, *how, reports=reports)
         if executions is not None:
             executions.add(execution)
         return execution
+
+    def feed(self, execution: Execution, place: int, value: Any) -> None:
+        """Give a late feed its value."""
+        execution.feed(self.late_units[place], value)
 
     def advance(self, execution: Execution) -> None:
         """Run what is ready.
@@ -350,16 +371,22 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        self._fail_as_step(execution.advance)
+        self.fail_as_step(execution.advance)
 
-    def _fail_as_step(self, function: Callable[[], None]) -> None:
+    def has_run(self, execution: Execution, operation: int) -> bool:
+        """Whether an operation, by its id, has run, or nothing of it is left to run."""
+        return all(
+            execution.has_run(index)
+            for index, node in enumerate(self._part.nodes)
+            if node.sources[:1] == (operation,)
+        )
+
+    def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            quietly(function)
+            return self._device.run(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
-        else:
-            return
         try:
             raise failed from cause
         finally:
@@ -371,6 +398,19 @@ class Runner:
         Raises:
             StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
+        return self._brought([self._finished(execution, place)])[0]
+
+    def _brought(self, found: list[Any]) -> list[Any]:
+        """Fetched values in host memory, of a device that fetches them together."""
+        if not self._device.fetches_together:
+            return found
+        try:
+            return [*self._device.fetch_all(found)]
+        except Exception as error:
+            failed = self._failed(error)
+        raise failed
+
+    def _finished(self, execution: Execution, place: int) -> Any:
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
             error = InvalidArgumentError(
@@ -506,7 +546,7 @@ class Runner:
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = quietly(instrument.diagnose, asked)
+            failure = self._device.run(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))

@@ -80,6 +80,10 @@ class Unit:
         """
         return ()
 
+    def show(self, value: Any) -> Any:
+        """A value of its device in host memory; what lies there is given as it is."""
+        return value
+
     def put(self, values: Values) -> None:
         """Read the inputs, and put the outputs into their places."""
         for place, output in zip(self.outputs, self.run(values), strict=True):
@@ -193,6 +197,10 @@ class Kernel(Unit):
     def writes(self) -> bool:
         """See `Unit`."""
         return op_keyed(self.node.type).access is Access.WRITE
+
+    def show(self, value: Any) -> Any:
+        """See `Unit`."""
+        return self.device.show(value) if self.device.check(value) else value
 
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel, and hold what it gives against what the definition declares."""

@@ -161,7 +161,7 @@ class _Search:
         for index, node in enumerate(nodes):
             if access(node) is Access.WRITE and not self._is_allowed(node):
                 for value in node.outputs:
-                    if value in values and not is_finite(values[value]):
+                    if value in values and not self._is_finite(values[value]):
                         return self._failure(index, values[value], {})
         for index in check.attributes["nodes"]:
             node = nodes[index]
@@ -170,15 +170,21 @@ class _Search:
             if self._is_allowed(node):
                 continue
             for value in node.outputs:
-                if value in known and not is_finite(known[value]):
+                if value in known and not self._is_finite(known[value]):
                     return self._failure(index, known[value], known)
         # It was given to the step, or came from a write.
         checked = check.inputs[: check.attributes["checked"]]
-        wrong = next(v for v in checked if not is_finite(known[v]))
+        wrong = next(v for v in checked if not self._is_finite(known[v]))
         for index, node in enumerate(nodes):
             if wrong in node.outputs or (wrong in node.inputs and access(node) is Access.WRITE):
                 return self._failure(index, known[wrong], known, wrong in node.outputs)
         raise AssertionError(f"value {wrong} has neither a producer nor a write")
+
+    def _shown(self, value: Any) -> Any:
+        return self._units[self._check].show(value)
+
+    def _is_finite(self, value: Any) -> bool:
+        return is_finite(self._shown(value))
 
     def _changes(self) -> str:
         """What the step has done to variables when it comes to the check."""
@@ -230,12 +236,12 @@ class _Search:
         fed_so = [
             self._program.feeds[self._part.feeds[v]].name
             for v in node.inputs
-            if v in known and v < len(self._part.feeds) and not is_finite(known[v])
+            if v in known and v < len(self._part.feeds) and not self._is_finite(known[v])
         ]
         if fed_so:
             hint = f"look at what is fed to {', '.join(fed_so)}; {hint}"
-        error = InvalidArgumentError(f"it {verb} {_lost(value)}", hint=hint)
-        inputs = [_summary(known.get(v)) for v in node.inputs]
+        error = InvalidArgumentError(f"it {verb} {_lost(self._shown(value))}", hint=hint)
+        inputs = [_summary(self._shown(known.get(v))) for v in node.inputs]
         return Failure(error, index, tuple(inputs), (self._changes(),))
 
 

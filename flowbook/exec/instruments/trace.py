@@ -12,6 +12,7 @@ import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns as clock
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flowbook.exec.engine.recording import Noted, Recorder, recording
@@ -22,6 +23,7 @@ from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Tran
 from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import beside, telling_variable
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_keyed
@@ -65,13 +67,20 @@ class TimeShares(Report):
         shares: by name.
         title: one line that sums the trace up.
         notes: what belongs below the table.
+        variables: what stands beside names in the table.
     """
 
     def __init__(
-        self, of: str, shares: Mapping[str, TimeShare], title: str, notes: Sequence[str] = ()
+        self,
+        of: str,
+        shares: Mapping[str, TimeShare],
+        title: str,
+        notes: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.of = of
         self.shares = shares
+        self._variables = variables
         self._title = title
         self._notes = notes
 
@@ -86,7 +95,8 @@ class TimeShares(Report):
     def first(self, count: int) -> Table:
         """The table of those that took most of the time."""
         rows = [
-            (s.name, f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
+            (beside(self._variables.get(s.name, ""), s.name),
+             f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
              in_time(s.waited), in_time(s.delay), in_bytes(s.bytes), in_bytes(s.peak))
             for total in [sum(s.busy for s in self.shares.values()) or 1]
             for s in list(self.shares.values())[:count]
@@ -231,6 +241,16 @@ class Trace(Instrument, Report):
         """Where the operations were defined, by their names."""
         return self._sites
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The Python variables that operations' values have, by the names of the operations.
+
+        Only those that say what the names do not.
+        """
+        operations = () if self.graph is None else self.graph.operations
+        found = {op.name: telling_variable(op) for op in operations if op.name in self._sites}
+        return {name: variable for name, variable in found.items() if variable}
+
     def _described(self, noted: Sequence[Noted]) -> list[TracedCall]:
         ended: dict[tuple[int, int, int], int] = {}
         ran: Counter[tuple[int, int, int]] = Counter()
@@ -291,7 +311,7 @@ class Trace(Instrument, Report):
 
     def by_operation(self) -> TimeShares:
         """Where the time went, by operation; what stands for several counts under the first."""
-        return self._shares("operation", lambda call: call.operation)
+        return self._shares("operation", lambda call: call.operation, self.variables)
 
     def by_scope(self, depth: int = 1) -> TimeShares:
         """Where the time went, by name scope; what is in none has an empty name.
@@ -307,13 +327,20 @@ class Trace(Instrument, Report):
         """Where the time went, by device."""
         return self._shares("device", lambda call: call.device)
 
-    def _shares(self, of: str, name_of: Callable[[TracedCall], str]) -> TimeShares:
+    def _shares(
+        self,
+        of: str,
+        name_of: Callable[[TracedCall], str],
+        variables: Mapping[str, str] | None = None,
+    ) -> TimeShares:
         groups: dict[str, list[TracedCall]] = defaultdict(list)
         for call in self.calls:
             groups[name_of(call)].append(call)
         shares = [_share(name, calls) for name, calls in groups.items()]
         shares.sort(key=lambda share: (-share.busy, -share.waited, share.name))
-        return TimeShares(of, {s.name: s for s in shares}, self._title(), self._notes())
+        return TimeShares(
+            of, {s.name: s for s in shares}, self._title(), self._notes(), variables or {}
+        )
 
     def _title(self) -> str:
         calls = len(self.calls)

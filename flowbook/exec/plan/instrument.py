@@ -39,6 +39,9 @@ class Bound(Protocol):
     def run(self, values: Any) -> Sequence[Any]:
         """Read the inputs among values by number, and give the outputs."""
 
+    def show(self, value: Any) -> Any:
+        """A value of its device in host memory; what lies there is given as it is."""
+
 
 class Tap(Protocol):
     """What an instrument takes from the runs of one signature.

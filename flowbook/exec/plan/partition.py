@@ -130,7 +130,7 @@ class _Partition:
         self._outline = Outline(self._part) if is_routed else None
         self._count = self._part.values
         self._port = self._new(PORT.dtype, PORT.shape, PORT.name)
-        self._pieces = {device: _Piece(device) for device in devices}
+        self._pieces = {device: _Piece(device) for device in devices or [self._part.device]}
         self._drafts: list[_Draft] = []
         self._sources: dict[int, _Piece] = {}
         self._tokens: dict[tuple[int, bool], _Draft] = {}

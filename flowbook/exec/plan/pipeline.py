@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
-from flowbook.exec.plan.place import Placement, place
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
 from flowbook.exec.signature.signature import Signature
@@ -112,7 +113,7 @@ def grow(
     before = base.prepared if base is not None else None
     graph = reduced(signature, base.graph if base is not None else None)
     placed = before.placement if before is not None else None
-    placement = place(graph, devices, placed, homes, is_soft=is_soft)
+    placement = place_with_homes(graph, devices, placed, homes, is_soft=is_soft)
     schedule(graph)
     sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:
@@ -129,7 +130,7 @@ def grow(
         tuple([(0, place) for place in range(len(fetches))]),
         (part,),
     )
-    if len(devices) > 1 and not any(signature.is_late):
+    if len(devices) > 1:
         where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
         program = partition(program, [where[i] for i in range(len(part.nodes))])
     prepared = Prepared(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from flowbook.exec.devices.device import Device
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.touch import ResourceKind
@@ -33,12 +34,14 @@ class Birth(NamedTuple):
         attributes: those of the operation that owns it.
         entropy: of the session, for what has no seed.
         announce: to be called with whether it has a value, when that changes.
+        device: where it lives.
     """
 
     key: ResourceKey
     attributes: Mapping[str, Any]
     entropy: int
     announce: Callable[[bool], None]
+    device: Device
 
 
 class Shared(Protocol):
@@ -71,6 +74,28 @@ class Stateful(Protocol):
 
     def forget(self) -> None:
         """Begin afresh."""
+
+
+@runtime_checkable
+class Resident(Protocol):
+    """What a resource can be asked that has arrays of its own, which lie on some device.
+
+    Attributes:
+        device: where it lives.
+    """
+
+    device: Device
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether it has a value."""
+
+    @property
+    def bytes(self) -> int:
+        """How much memory its value takes."""
+
+    def move(self, device: Device) -> None:
+        """Have it live on another device, with its value, if it has one."""
 
 
 class Lasting:

@@ -1,7 +1,8 @@
 """Where resources live, by their keys (white paper, section 4.7, "Containers").
 
-A store belongs to one session on one device. What named containers share is the process's; all
-stores reach it, and it lives as long as the process.
+A store belongs to one session. Each resource lives on a device, its home, from when something that
+touches it was first placed. What named containers share is the process's; all stores reach it, and
+it lives as long as the process.
 
 Nothing here knows operations. Whoever has the graph says when a key is used no longer (`release`);
 that may happen at any moment, in a garbage collection too, so it is only noted where the store is
@@ -13,23 +14,29 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from flowbook.exec.devices.cpu import Cpu
+from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.gate import Gate
 from flowbook.exec.resources.kinds import (
     Birth,
     Definition,
     Lasting,
+    Resident,
     Shared,
     Stateful,
     maker_of,
 )
+from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
 from flowbook.graph.model.resource_key import ResourceKey
 
 __all__ = ["reset_container"]
+
+_HOST = Cpu()
 
 _shared: dict[ResourceKey, Shared] = {}
 _shared_gates: dict[str, Gate] = {}
@@ -40,11 +47,12 @@ _stores_lock = threading.Lock()
 
 
 class Store:
-    """The resources that one session reaches on one device.
+    """The resources that one session reaches.
 
     Args:
         entropy: for random states without seeds.
         on_value: called with a key and whether it has a value now, whenever that changes.
+        host: the device of the session where what was not placed lives.
 
     Attributes:
         epoch: grows when values may have been lost, here or in a named container: whoever found
@@ -52,11 +60,16 @@ class Store:
     """
 
     def __init__(
-        self, entropy: int, on_value: Callable[[ResourceKey, bool], None] = lambda key, has: None
+        self,
+        entropy: int,
+        on_value: Callable[[ResourceKey, bool], None] = lambda key, has: None,
+        host: Device = _HOST,
     ) -> None:
         self.entropy = entropy
         self.epoch = 0
         self.on_value = on_value
+        self._host = host
+        self._homes: dict[ResourceKey, Device] = {}
         self._own: dict[ResourceKey, Any] = {}
         self._gate = Gate()
         self._released: deque[ResourceKey] = deque()
@@ -69,6 +82,28 @@ class Store:
         for key in initialized:
             on_value(key, True)
 
+    @property
+    def homes(self) -> Mapping[ResourceKey, Device]:
+        """Where resources live that were placed, and those of named containers that are there."""
+        if not _shared:
+            return self._homes
+        found = self._homes.copy()
+        for key, resource in _shared.items():
+            if isinstance(resource, Resident):
+                there = resource.device
+                found[key] = found.get(key, self._host) if _is_host(there) else there
+        return found
+
+    def settle(self, key: ResourceKey, device: Device) -> None:
+        """Have a resource live where what touches it was placed; its value moves there."""
+        if self._homes.get(key) is device:
+            return
+        self._homes[key] = device
+        resource = self.find(key)
+        # What a named container holds stays where other sessions use it.
+        if isinstance(resource, Resident) and not key.container:
+            resource.move(device)
+
     def of(self, key: ResourceKey, definition: Definition) -> Any:
         """The resource of a key, made on first use.
 
@@ -76,8 +111,9 @@ class Store:
             InvalidArgumentError: if a named container has it with another definition.
             CancelledError: if the session was closed.
         """
+        device = self._homes.get(key, self._host)
         if key.container:
-            return _in_container(key, definition)
+            return _in_container(key, definition, device)
         with self._lock:
             if self._is_closed:
                 raise CancelledError("the session was closed")
@@ -85,7 +121,7 @@ class Store:
             resource = self._own.get(key)
             if resource is None:
                 announce = partial(self.on_value, key)
-                birth = Birth(key, definition.attributes, self.entropy, announce)
+                birth = Birth(key, definition.attributes, self.entropy, announce, device)
                 resource = self._own[key] = maker_of(key, definition)(birth)
             elif key.is_shared:
                 _adopted(resource, key, definition)
@@ -103,6 +139,16 @@ class Store:
         with self._lock:
             own = list(self._own.items())
         return {key: resource for key, resource in own if isinstance(resource, Stateful)}
+
+    def sizes_on(self, device: str) -> dict[ResourceKey, int]:
+        """How many bytes resources hold on a device, by its name: the session's and containers'."""
+        with self._lock:
+            there = [*self._own.items(), *_shared.items()]
+        return {
+            key: resource.bytes
+            for key, resource in there
+            if isinstance(resource, Resident) and resource.device.name == device
+        }
 
     def gates(self, containers: Iterable[str]) -> list[Gate]:
         """The gates of containers, in the order in which they are passed and closed."""
@@ -137,6 +183,7 @@ class Store:
         while self._released:
             key = self._released.popleft()
             resource = self._own.pop(key, None)
+            self._homes.pop(key, None)
             if isinstance(resource, Lasting):
                 resource.let_go()
             self.on_value(key, False)
@@ -156,15 +203,27 @@ class Store:
                 resource.let_go()
 
 
-def _in_container(key: ResourceKey, definition: Definition) -> Any:
+def usable_on(resource: Any, device: Device) -> bool:
+    """Whether kernels of a device can use a resource: all CPUs share the memory of the host."""
+    home = resource.device if isinstance(resource, Resident) else device
+    return home is device or (_is_host(home) and _is_host(device))
+
+
+def _is_host(device: Device) -> bool:
+    return device.kind in HOST
+
+
+def _in_container(key: ResourceKey, definition: Definition, device: Device) -> Any:
     """What a named container has under a key, made on first use."""
     with _lock:
         resource = _shared.get(key)
         if resource is None:
-            birth = Birth(key, definition.attributes, 0, partial(_announce, key))
+            birth = Birth(key, definition.attributes, 0, partial(_announce, key), device)
             resource = _shared[key] = maker_of(key, definition)(birth)
             return resource
         _adopted(resource, key, definition)
+        if isinstance(resource, Resident) and not resource.is_initialized:
+            resource.move(device)
         return resource
 
 

@@ -5,16 +5,19 @@ A step that reads gets a read-only view of the buffer. That reference is its lea
 nobody holds is written in place. A write is one NumPy call or one reference store under the
 variable's lock, so that neither a concurrent step nor an interrupt finds it torn.
 
-The buffer itself is read-only except while it is written, so that nobody who holds a view can make
-that writeable.
+The buffer itself is read-only except while it is written, where its device's arrays can be, so that
+nobody who holds a view can make that writeable.
 
 The holders of a buffer are counted by CPython's reference counts: whoever keeps a view, by
-whatever way, is counted, and nobody has to remember to give a lease back.
+whatever way, is counted, and nobody has to remember to give a lease back. A view refers to the
+array that it is a view of, on every device.
+
+The buffer is an array of the device where the variable lives. What comes from elsewhere, or goes
+there, goes through the device: `put` and `fetch` take and give values in host memory.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from collections.abc import Callable
@@ -25,18 +28,24 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.devices.cpu import Cpu
+from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    InvalidIndexError,
     OutOfRangeError,
 )
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.touch import VARIABLE
+from flowbook.graph.numerics.bounds import check_indices
+from flowbook.graph.numerics.row_writes import write_rows
 
-Array = np.ndarray[Any, Any]
+# An array of the device where the variable lives.
+Array = Any
+
+_HOST = Cpu()
 
 
 # The claims of those whose steps this code runs for, on whatever thread.
@@ -46,9 +55,8 @@ own_claims: ContextVar[tuple[threading.Event, ...]] = ContextVar("flowbook_claim
 @makes(VARIABLE)
 def _variable(birth: Birth) -> VariableResource:
     attributes = birth.attributes
-    return VariableResource(
-        birth.key.name, attributes["dtype"], attributes["shape"], birth.announce
-    )
+    typed = attributes["dtype"], attributes["shape"]
+    return VariableResource(birth.key.name, *typed, birth.announce, birth.device)
 
 
 class VariableResource:
@@ -58,6 +66,7 @@ class VariableResource:
         name: the variable's name, for errors.
         dtype: the dtype of its values.
         shape: the shape that they have, which may be partial.
+        device: where it lives.
     """
 
     __slots__ = (
@@ -66,6 +75,8 @@ class VariableResource:
         "_claim",
         "_lock",
         "_view",
+        "_xp",
+        "device",
         "dtype",
         "name",
         "shape",
@@ -77,7 +88,10 @@ class VariableResource:
         dtype: DType,
         shape: Shape,
         announce: Callable[[bool], None] = lambda has_value: None,
+        device: Device = _HOST,
     ) -> None:
+        self.device = device
+        self._xp = device.xp
         self.name = name
         self.dtype = dtype
         self.shape = shape
@@ -92,6 +106,12 @@ class VariableResource:
         """Whether it has a value."""
         return self._view is not None
 
+    @property
+    def bytes(self) -> int:
+        """How much memory its value takes."""
+        view = self._view
+        return 0 if view is None else int(view.nbytes)
+
     def read(self) -> Array:
         """The current value, as a read-only view that stays as it is."""
         with self._lock:
@@ -104,10 +124,25 @@ class VariableResource:
         self._check(value.shape)
         with self._lock:
             if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
-                self._write(np.copyto, value)
+                self._write(self._xp.copyto, value)
             else:
-                self._swap(np.array(value, dtype=self.dtype.numpy, order="C"))
-            return self._view  # type: ignore[return-value]
+                self._swap(self._xp.array(value, dtype=self.dtype.numpy, order="C"))
+            return self._view
+
+    def fetch(self) -> Array:
+        """The current value in host memory, which stays as it is: there a view, else a copy."""
+        return self.device.show(self.read())
+
+    def put(self, value: Array) -> None:
+        """Give it a new value, from host memory; the value is copied."""
+        self.device.run(self.assign, (self.device.put(value),))
+
+    def move(self, device: Device) -> None:
+        """Have it live on another device, with its value, if it has one."""
+        with self._lock:
+            before, self.device, self._xp = self.device, device, device.xp
+            if self._buffer is not None and device is not before:
+                self._swap(device.take(before.send(self._buffer)))
 
     def update(self, ufunc: Any, value: Array) -> Array:
         """Combine it with a value by a ufunc, such as `numpy.add`."""
@@ -126,8 +161,8 @@ class VariableResource:
             if self._is_free():
                 self._write(ufunc, value, self._buffer)
             else:
-                self._swap(np.asarray(ufunc(self._buffer, value)))
-            return self._view  # type: ignore[return-value]
+                self._swap(self._xp.asarray(ufunc(self._buffer, value)))
+            return self._view
 
     def count_up_to(self, limit: int) -> Array:
         """Add one, unless that makes it more than a limit; give what it was before.
@@ -148,28 +183,44 @@ class VariableResource:
 
     def scatter(self, ufunc: Any, indices: Array, updates: Array) -> Array:
         """Combine rows with updates; `ufunc` None replaces them."""
+
+        def placed(dims: tuple[int, ...]) -> tuple[Array, Array, tuple[int, ...]]:
+            self._check_rows(indices, dims[0])
+            flat = self._xp.reshape(indices, -1)
+            # One value may serve for all.
+            shape = (flat.size, *dims[1:]) if updates.ndim else ()
+            return flat, self._xp.reshape(updates, shape), dims
+
+        return self.scatter_parts(ufunc, placed)
+
+    def scatter_parts(
+        self,
+        ufunc: Any,
+        place: Callable[[tuple[int, ...]], tuple[Array, Array, tuple[int, ...]]],
+    ) -> Array:
+        """Combine parts with updates; `ufunc` None replaces them.
+
+        Args:
+            ufunc: a ufunc of the device's, such as `numpy.add`, or None.
+            place: for the buffer's shape the numbers of rows, the updates, one row for each or a
+                scalar, and the shape in which the buffer has these rows. It raises where there are
+                no such parts: nothing is written then.
+        """
         with self._lock:
             if self._buffer is None:
                 raise self._uninitialized()
-            check_indices(indices, len(self._buffer), self.name)
+            flat, rows, dims = place(self._buffer.shape)
             if not self._is_free():
                 self._swap(self._buffer.copy())
-            flat = np.reshape(indices, -1)
-            # One value may serve for all.
-            rows = np.reshape(updates, (flat.size, *self._buffer.shape[1:]) if updates.ndim else ())
-            if ufunc is None:
-                self._write(setitem, flat, rows)
-            else:
-                self._write(_combine_rows, ufunc, flat, rows)
-            return self._view  # type: ignore[return-value]
+            self._write(_write_rows, dims, self._xp, ufunc, flat, rows)
+            return self._view
 
-    def write(self, ufunc: Any, place: Callable[[tuple[int, ...]], Any], value: Array) -> Array:
-        """Combine a part with a value; `ufunc` None replaces it.
+    def write(self, place: Callable[[tuple[int, ...]], Any], value: Array) -> Array:
+        """Replace a part by a value.
 
         Args:
-            ufunc: a ufunc such as `numpy.add`, or None.
-            place: gives the part's NumPy key for the buffer's shape; it raises where there is no
-                such part, or the value does not fit it: nothing is written then.
+            place: gives the part's key for the buffer's shape, of slices and integers; it raises
+                where there is no such part, or the value does not fit it: nothing is written then.
             value: broadcasts to the part.
         """
         with self._lock:
@@ -178,19 +229,16 @@ class VariableResource:
             key = place(self._buffer.shape)
             if not self._is_free():
                 self._swap(self._buffer.copy())
-            if ufunc is None:
-                self._write(setitem, key, value)
-            else:
-                self._write(ufunc.at, key, value)
-            return self._view  # type: ignore[return-value]
+            self._write(setitem, key, value)
+            return self._view
 
     def gather(self, indices: Array) -> Array:
         """Copies of rows, taken under the lock: nothing of the buffer is leased."""
         with self._lock:
             if self._buffer is None:
                 raise self._uninitialized()
-            check_indices(indices, len(self._buffer), self.name)
-            return np.take(self._buffer, indices, axis=0)
+            self._check_rows(indices, len(self._buffer))
+            return self._xp.take(self._buffer, indices, axis=0)
 
     def forget(self) -> None:
         """Drop the value: it is initialised again on the next use."""
@@ -253,20 +301,23 @@ class VariableResource:
 
     def _write(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function that writes to the buffer, which it takes first."""
-        buffer: Any = self._buffer
-        buffer.flags.writeable = True
+        buffer = self._buffer
+        self.device.lock(buffer, False)
         try:
             function(buffer, *arguments)
         finally:
-            buffer.flags.writeable = False
+            self.device.lock(buffer, True)
 
     def _swap(self, buffer: Array) -> None:
-        buffer.flags.writeable = False
+        self.device.lock(buffer, True)
         view = buffer.view()
         is_first = self._view is None
         self._buffer, self._view = buffer, view
         if is_first:
             self._announce(True)
+
+    def _check_rows(self, indices: Array, count: int) -> None:
+        check_indices(indices, count, f"variable {self.name!r}: row")
 
     def _check(self, shape: tuple[int, ...]) -> None:
         if self.shape.dims != shape and not self.shape.is_compatible_with(shape):
@@ -293,32 +344,8 @@ def _unheld_references() -> tuple[int, int]:
 _UNHELD = _unheld_references()
 
 
-def _combine_rows(buffer: Array, ufunc: Any, indices: Array, rows: Array) -> None:
-    """Combine rows of a buffer with others, one after the other; `rows` may be a scalar.
-
-    `ufunc.at` is fast along one axis only, and slower than one gather and one write.
-    """
-    if buffer.ndim == 1:
-        ufunc.at(buffer, indices, rows)
-        return
-    ordered = np.sort(indices)
-    if (ordered[1:] != ordered[:-1]).all():
-        buffer[indices] = ufunc(buffer[indices], rows)
-        return
-    width = math.prod(buffer.shape[1:])
-    places = np.multiply(indices[:, None], width, dtype=np.int64) + np.arange(width)
-    ufunc.at(buffer.reshape(-1), places.reshape(-1), rows.reshape(-1) if rows.ndim else rows)
-
-
-def check_indices(indices: Any, length: int, what: str) -> None:
-    """Refuse indices outside [0, length), naming the first of them.
-
-    Raises:
-        InvalidIndexError: if there is one.
-    """
-    array = np.asarray(indices)
-    if array.size and (array.min() < 0 or array.max() >= length):
-        wrong = array[(array < 0) | (array >= length)].flat[0]
-        place = np.argwhere((array < 0) | (array >= length))[0].tolist()
-        at = f" (element {place})" if place else ""
-        raise InvalidIndexError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")
+def _write_rows(
+    buffer: Array, dims: tuple[int, ...], xp: Any, ufunc: Any, indices: Array, rows: Array
+) -> None:
+    """Write to the rows that a buffer has in a shape."""
+    write_rows(xp.reshape(buffer, dims), xp, ufunc, indices, rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flowbook.exec.plan.machine import Figures, Link, Machine, keep
+from flowbook.exec.placement.machine import Figures, Link, Machine, keep
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds, scaled
 from flowbook.exec.session.session import Session
 from flowbook.graph.building.graph import Graph

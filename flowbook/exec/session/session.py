@@ -19,7 +19,7 @@ from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices, local_devices
-from flowbook.exec.engine.tally import Ran
+from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard

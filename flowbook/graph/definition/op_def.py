@@ -220,6 +220,8 @@ class OpDef(Generic[Built]):
             the run knows: that builds an operation of another type, `At` behind its name, of which
             it is the last input.
         axes: the same of an attribute that is a tuple of axes.
+        vouches: whether its output is its input, of which it has checked the shape, and what is
+            built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
         fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
@@ -270,6 +272,7 @@ class OpDef(Generic[Built]):
         keeps_finite: bool = False,
         axis: str | None = None,
         axes: str | None = None,
+        vouches: bool = False,
         stands_for: StandsFor | None = None,
         fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
@@ -311,6 +314,7 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.vouches = vouches
         self.stands_for = stands_for
         self.fetched_as = fetched_as
         self.cost = cost

@@ -13,10 +13,10 @@ from flowbook.widgets import fetch_requests
 from flowbook.widgets.graphs.flow_runs import what_ran
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
-from flowbook.widgets.live_view import LiveView, name_of_graph
+from flowbook.widgets.live_view import LiveViewOfGraph
 
 
-class LiveGraph(LiveView):
+class LiveGraph(LiveViewOfGraph):
     """One picture of a graph.
 
     Args:
@@ -27,7 +27,6 @@ class LiveGraph(LiveView):
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
-    graph_name = traitlets.Unicode().tag(sync=True)  # By which views of one graph find each other.
     said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
     ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
@@ -45,8 +44,7 @@ class LiveGraph(LiveView):
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        shown = {"payload": self._packed(graph), "graph_name": name_of_graph(graph)}
-        super().__init__("renderGraph", view=name, ran=ran, **shown)
+        super().__init__("renderGraph", graph, view=name, ran=ran, payload=self._packed(graph))
         _views.add(self)
         fetch_requests.listen(live_view)
 

@@ -57,7 +57,7 @@ export async function renderExported(encoded: string, place: HTMLElement, { ran 
 
 /** Render a widget's model of plans into an element; returns what ends that. */
 export function renderPlacement(model: Model, place: HTMLElement): () => void {
-  const view = new PlacementView(place);
+  const view = new PlacementView(place, String(model.get("graph_name")));
   void view.load(bytesOf(model.get("payload") as DataView));
   return () => view.dispose();
 }

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan import assignment, pipeline, together
+from flowbook.exec.placement import assignment, together
+from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
-from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
+from tests.exec.engine.code.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
 
 
@@ -30,6 +31,7 @@ def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
         return [draw.choice(feasible) for feasible in problem.feasible], best
 
     patch.setattr(assignment, "_improved", anywhere)
+    patch.setattr(assignment, "_beside_users", lambda problem, order, *found: found)
     patch.setattr(together, "_join_loops", lambda *_: None)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.plan import machine as machines
+from flowbook.exec.placement import machine as machines
 from flowbook.exec.session import calibration
 
 

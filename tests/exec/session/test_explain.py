@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.plan.cost_model import OVER_BUS
-from flowbook.exec.plan.machine import COMMON
+from flowbook.exec.placement.cost_model import OVER_FAST_BUS
+from flowbook.exec.placement.machine import COMMON
 from flowbook.exec.report import in_seconds
 from flowbook.widgets.tables import table_of
 
@@ -77,7 +77,7 @@ def test_devices_that_are_not_here():
         assert [device.name for device in sess.list_devices()] == [CPU + "0"]
     sent = next(t for t in one.transfers if t.value == "x:0")
     assert (sent.source, sent.destination, sent.bytes) == ("host", GPU + "0", 4096 * 256 * 4)
-    expected = OVER_BUS.latency + sent.bytes / OVER_BUS.bytes
+    expected = OVER_FAST_BUS.latency + sent.bytes / OVER_FAST_BUS.bytes
     assert sent.end - sent.begin == pytest.approx(expected)
     assert one.loads[GPU + "0"].received_bytes == one.transferred_bytes == sent.bytes
 
@@ -85,7 +85,7 @@ def test_devices_that_are_not_here():
 def test_what_rules_devices_out(x):
     with fb.device("/device:gpu:1"):
         a = fb.exp(x, name="a")
-    b = fb.random_uniform([2], name="b")
+    b = fb.random_shuffle(x, name="b")
     with fb.Session() as sess:
         plan = sess.explain([a, b], {x: (2, 256)}, ["gpu:0", "gpu:1"])
         assert plan.reason(a) == "'a' asks for /device:gpu:1"

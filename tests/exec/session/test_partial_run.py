@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.exec.engine.test_joint import scatter
 from tests.interrupts import interrupted_at
 
 
-@pytest.fixture
-def sess():
-    with fb.Session() as session:
+@pytest.fixture(params=[["cpu:0"], ["cpu:0", "cpu:1"], ["simulated:0", "cpu:0", "simulated:1"]])
+def sess(request, monkeypatch):
+    """A session; of several devices one that places operations by chance."""
+    scatter(monkeypatch, seed=3)
+    with fb.Session(devices=request.param) as session:
         yield session
 
 
@@ -259,3 +262,48 @@ def test_a_call_that_is_interrupted_anywhere_has_not_begun_or_ends_the_step():
         "this partial run has ended: an error or an interrupt stopped it",
         "'x:0' has already been fed",  # It came on the way back to the caller.
     }
+
+
+def test_parts_on_several_devices_take_turns():
+    """What one part receives may depend on feeds that are still to come."""
+    x, y = fb.placeholder(fb.float32, [2], name="x"), fb.placeholder(fb.float32, [2], name="y")
+    queue = fb.FIFOQueue(2, [fb.float32], [[]])
+    with fb.device("simulated:0"):
+        w = fb.Variable([1.0, 2.0], name="w")
+        a = fb.multiply(x, w, name="a")
+    with fb.device("cpu:1"):
+        b = fb.add(fb.reduce_sum(a), queue.dequeue(), name="b")
+    with fb.device("simulated:0"):
+        c = fb.multiply(b, y, name="c")
+        grown = fb.assign_add(w, c)
+    with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+        for start in ([1.0, 2.0], [12.0, 24.0]):
+            sess.run(queue.enqueue(6.0))
+            step = sess.partial_run([a, b, c, grown], [x, y])
+            first = np.array(start)
+            np.testing.assert_array_equal(step.run(a, {x: [1.0, 1.0]}), first)
+            total = first.sum() + 6
+            assert step.run(b) == total
+            with pytest.raises(fb.errors.InvalidArgumentError, match="needs 'y:0', not fed yet"):
+                step.run(c)
+            given = np.array([11.0, 22.0]) / total
+            found = step.run([c, grown], {y: given})
+            np.testing.assert_allclose(found, [[11, 22], first + np.array([11, 22])], rtol=1e-6)
+            assert step.closed
+        plan = sess.explain(grown, {x: (2,), y: (2,)})
+        assert {plan.device(t)[-11:] for t in (a, c, grown)} == {"simulated:0"}
+
+
+def test_a_failure_on_another_device_ends_the_step():
+    x, y = fb.placeholder(fb.int32, [1], name="x"), fb.placeholder(fb.float32, [2], name="y")
+    with fb.device("cpu:1"):
+        rows = fb.gather(y, x, name="rows")
+    with fb.device("simulated:0"):
+        total = fb.reduce_sum(rows, name="total")
+    with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+        step = sess.partial_run([total, rows], [x, y])
+        with pytest.raises(fb.errors.InvalidIndexError, match="index 5 is out of range") as caught:
+            step.run(total, {x: [5], y: [1.0, 2.0]})
+        assert caught.value.operation is rows.op
+        with pytest.raises(fb.errors.FailedPreconditionError, match="ended: an error"):
+            step.run(rows)

@@ -204,7 +204,6 @@ scatter_nd_op: OpDef = OpDef(
     attributes={"batch_dims": 0},
     infer=_scattered_shape,
     kernel=_scatter_nd,
-    kinds=HOST,
     host_args=("shape",),
     grad=lambda op, dy: (
         None,

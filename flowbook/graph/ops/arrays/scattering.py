@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import UNKNOWN, Shape, broadcast
@@ -73,15 +73,14 @@ def _written_parts(
 def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
     def kernel(xp: Any, variable: Any, indices: Any, updates: Any) -> Any:
         def place(dims: tuple[int, ...]) -> Any:
-            # The check alone: a key of one vector for each axis needs no flat view of the buffer.
-            placed_rows(xp, indices, updates, dims)
+            places, rows = placed_rows(xp, indices, updates, dims)
             if not indices.shape[-1]:
                 raise InvalidArgumentError(
                     "vectors of no indices name no parts", hint="fb.assign writes the whole"
                 )
-            return tuple(indices[..., axis] for axis in range(indices.shape[-1]))
+            return places, rows, (-1, *rows.shape[1:])
 
-        return variable.write(getattr(xp, ufunc) if ufunc else None, place, updates)
+        return variable.scatter_parts(getattr(xp, ufunc) if ufunc else None, place)
 
     return OpDef(
         type_name,
@@ -90,7 +89,6 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         attributes=_TYPED,
         infer=_written_parts,
         kernel=kernel,
-        kinds=HOST,
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
@@ -157,7 +155,7 @@ def _assign_slice(xp: Any, variable: Any, value: Any, *bounds: Any, key: Key) ->
         _check_fit(Shape.of(value.shape), Shape.of(part))
         return actual
 
-    return variable.write(None, place, value)
+    return variable.write(place, value)
 
 
 assign_slice_op = OpDef(
@@ -166,7 +164,6 @@ assign_slice_op = OpDef(
     attributes={**_TYPED, "key": REQUIRED},
     infer=_sliced_shape,
     kernel=_assign_slice,
-    kinds=HOST,
     host_args=("bounds",),
     grad=NO_GRADIENT,
     touches=WRITES,

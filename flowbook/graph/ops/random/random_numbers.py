@@ -3,6 +3,9 @@
 A random operation owns its state: a counter that every run advances. Its key comes from the
 graph's seed and its own; the resource (`flowbook/exec/resources/random_state.py`) draws. What is
 drawn is standard; scaling it is arithmetic like any other, and gradients flow to the scale.
+
+The state lies in host memory, and so does what is drawn by the kernels here, which then goes to the
+device that asks for it: the bits are the same on all.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ml_dtypes import finfo
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise, shape_from
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, as_dtype, float32, float64
@@ -57,8 +60,7 @@ uniform_op = OpDef(
     I=INDICES,
     attributes=SEEDED,
     infer=drawn_shape,
-    kernel=lambda xp, state, shape, dtype: state.uniform(check_dims(shape), dtype),
-    kinds=HOST,
+    kernel=lambda xp, state, shape, dtype: xp.asarray(state.uniform(check_dims(shape), dtype)),
     host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
@@ -73,8 +75,7 @@ normal_op = OpDef(
     I=INDICES,
     attributes=SEEDED,
     infer=drawn_shape,
-    kernel=lambda xp, state, shape, dtype: state.normal(check_dims(shape), dtype),
-    kinds=HOST,
+    kernel=lambda xp, state, shape, dtype: xp.asarray(state.normal(check_dims(shape), dtype)),
     host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
@@ -87,7 +88,7 @@ normal_op = OpDef(
 def _truncated(xp: Any, state: Any, shape: Any, dtype: DType) -> Any:
     dims = dims_of(check_dims(shape))
     key, counter = state.reserve(sampling.blocks_for(math.prod(dims)))
-    return sampling.truncated_normal(key, counter, dims, dtype.numpy)
+    return xp.asarray(sampling.truncated_normal(key, counter, dims, dtype.numpy))
 
 
 truncated_normal_op = OpDef(
@@ -97,7 +98,6 @@ truncated_normal_op = OpDef(
     attributes=SEEDED,
     infer=drawn_shape,
     kernel=_truncated,
-    kinds=HOST,
     host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
@@ -126,7 +126,7 @@ def check_bounds(low: Any, high: Any) -> None:
 
 def _integers(xp: Any, state: Any, shape: Any, low: Any, high: Any, dtype: DType) -> Any:
     check_bounds(low, high)
-    return state.integers(check_dims(shape), low, high, dtype)
+    return xp.asarray(state.integers(check_dims(shape), low, high, dtype))
 
 
 uniform_int_op = OpDef(
@@ -136,7 +136,6 @@ uniform_int_op = OpDef(
     attributes=SEEDED,
     infer=integers_shape,
     kernel=_integers,
-    kinds=HOST,
     host_args=("shape", "low", "high"),
     grad=NO_GRADIENT,
     touches=DRAWS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -50,7 +50,8 @@ def _shape(shape: Tensor, seed: Tensor, **_: Any) -> Shape:
 
 def _drawn(kind: philox.Kind) -> Any:
     def kernel(xp: Any, shape: Any, seed: Any, dtype: DType) -> Any:
-        return philox.draw(kind, *start_of(seed), dims_of(check_dims(shape)), dtype.numpy)[0]
+        dims = dims_of(check_dims(shape))
+        return xp.asarray(philox.draw(kind, *start_of(seed), dims, dtype.numpy)[0])
 
     return kernel
 
@@ -64,7 +65,6 @@ def _floats(type: str, kernel: Any, flops: int) -> OpDef:
         attributes={"dtype": REQUIRED},
         infer=_shape,
         kernel=kernel,
-        kinds=HOST,
         host_args=("shape", "seed"),
         grad=NO_GRADIENT,
         aliases={},
@@ -76,8 +76,8 @@ stateless_uniform_op = _floats("StatelessRandomUniform", _drawn("uniform"), 20)
 stateless_normal_op = _floats("StatelessRandomNormal", _drawn("normal"), 60)
 stateless_truncated_op = _floats(
     "StatelessTruncatedNormal",
-    lambda xp, shape, seed, dtype: sampling.truncated_normal(
-        *start_of(seed), dims_of(check_dims(shape)), dtype.numpy
+    lambda xp, shape, seed, dtype: xp.asarray(
+        sampling.truncated_normal(*start_of(seed), dims_of(check_dims(shape)), dtype.numpy)
     ),
     120,
 )
@@ -95,7 +95,7 @@ def _integers(xp: Any, shape: Any, seed: Any, low: Any, high: Any, dtype: DType)
     drawn, _ = philox.draw(
         "uniform_int", key, counter, dims, dtype.numpy, low=int(low), high=int(high)
     )
-    return drawn
+    return xp.asarray(drawn)
 
 
 stateless_uniform_int_op = OpDef(
@@ -106,7 +106,6 @@ stateless_uniform_int_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=_integers_shape,
     kernel=_integers,
-    kinds=HOST,
     host_args=("shape", "seed", "low", "high"),
     grad=NO_GRADIENT,
     aliases={},

@@ -31,6 +31,7 @@ from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
+from flowbook.graph.ops.state.temporary import is_temporary, write_temporary
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
 __all__ = [
@@ -67,7 +68,6 @@ read_variable = OpDef(
     attributes=_TYPED,
     infer=_variable_shape,
     kernel=lambda xp, variable: variable.read(),
-    kinds=HOST,
     grad=lambda op, dy: dy,
     touches=READS,
     reads_as=identity,
@@ -80,8 +80,7 @@ is_initialized_op = OpDef(
     "IsInitialized",
     "variable: resource -> is_initialized: bool",
     infer=scalar,
-    kernel=lambda xp, variable: xp.bool_(variable.is_initialized),
-    kinds=HOST,
+    kernel=lambda xp, variable: xp.asarray(variable.is_initialized),
     touches=READS,
     needs_value=False,
     aliases={},
@@ -103,7 +102,6 @@ assign_op = OpDef(
     attributes={**_TYPED, "is_initializer": False},
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
-    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
@@ -123,7 +121,6 @@ assign_add_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
-    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
@@ -136,7 +133,6 @@ assign_sub_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
-    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
@@ -169,7 +165,6 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         kernel=lambda xp, variable, indices, updates: variable.scatter(
             getattr(xp, ufunc) if ufunc else None, indices, updates
         ),
-        kinds=HOST,
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
@@ -464,10 +459,16 @@ class Variable(Arithmetic):
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+# How these change what is there.
+_COMBINED = {assign_op: "", assign_add_op: "add", assign_sub_op: "subtract"}
+
+
 def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
     """Build a write to a variable."""
     if isinstance(ref, Tensor) and ref.op.variable is not None:
         ref = ref.op.variable
+    if isinstance(ref, Tensor) and op_def in _COMBINED and is_temporary(ref):
+        return write_temporary(ref, values[0], _COMBINED[op_def], name=name)
     if not isinstance(ref, Variable):
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.resources.kinds import Birth, Definition, maker_of
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -172,7 +173,7 @@ def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
     attributes = {"capacity": capacity, "dtypes": dtypes, "shapes": shapes, "names": ()}
     key = ResourceKey("", "q", 1)
     maker = maker_of(key, Definition(kind, attributes))
-    queue = maker(Birth(key, attributes, 0, lambda has: None))
+    queue = maker(Birth(key, attributes, 0, lambda has: None, Cpu()))
     model = Model(capacity, is_ordered, kind == "stack")
     calls: list[Call] = []
     given_up: set[int] = set()
@@ -251,7 +252,7 @@ def test_batches_of_one_bucket(steps: list[tuple[str, list[int]]], is_less_enoug
     attributes = {"capacity": 200, "dtypes": dtypes, "shapes": shapes, "names": (), "sizes": SIZES}
     key = ResourceKey("", "q", 1)
     maker = maker_of(key, Definition("bucket_queue", attributes))
-    queue = maker(Birth(key, attributes, 0, lambda has: None))
+    queue = maker(Birth(key, attributes, 0, lambda has: None, Cpu()))
     filling: list[list[int]] = [[] for _ in SIZES]
     whole: list[tuple[int, list[int]]] = []
     waiting: list[Call] = []

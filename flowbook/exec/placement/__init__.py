@@ -1,0 +1,1 @@
+"""Which device each operation runs on, and what that is expected to take."""

@@ -1,0 +1,85 @@
+"""Where the resources of a step are to live, those that live nowhere yet.
+
+A resource stays where it is placed first, and steps that come later have to go there. So its device
+is chosen over all that uses it in the graph, not over the step that happens to be the first, such
+as the one that initialises it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.place import AS_BUILT, place
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.device_spec import DeviceSpec
+from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.ops.basis.constants import placeholder_op
+from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.transfer.shaping import Shaped
+
+
+def place_with_homes(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    before: Placement | None = None,
+    homes: Mapping[ResourceKey, Device] | None = None,
+    shapes: Shaped = AS_BUILT,
+    is_soft: bool = False,
+) -> Placement:
+    """Choose a device for every node, and first for what the nodes touch; see `place`."""
+    homes = homes or {}
+    chosen = _chosen(graph, devices, homes, is_soft) if len(devices) > 1 else None
+    if chosen is None:
+        return place(graph, devices, before, homes, shapes, is_soft)
+    new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
+    placement = place(graph, devices, before, {**new, **homes}, shapes, is_soft)
+    for node in graph.new:
+        # Not that it lives there, which was decided just now.
+        owner = node.owner
+        if owner is not None and owner.key in new and owner.key not in homes:
+            placement.decisions[node.operation] = chosen.decisions[owner]
+    return placement
+
+
+def _chosen(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    homes: Mapping[ResourceKey, Device],
+    is_soft: bool,
+) -> Placement | None:
+    """Where all that uses the new resources of a step would run; None if there are none."""
+    touched = {node.owner: None for node in graph.new if node.owner is not None}
+    new = [op for op in touched if op.op_def.is_handle and op.key not in homes]
+    undecided = [op for op in new if not _is_decided(op, devices)]
+    if undecided:
+        # What cannot be placed, or is wrong otherwise, fails the steps that need it, and no others.
+        with suppress(OpError):
+            return place(_users(undecided), devices, homes=homes, is_soft=is_soft)
+    return None
+
+
+def _is_decided(operation: Operation, devices: Sequence[Device]) -> bool:
+    """Whether what an operation asks for leaves one device at most."""
+    request = DeviceSpec.parse(operation.device) if operation.device else None
+    return request is not None and sum(request.admits(device.spec) for device in devices) <= 1
+
+
+def _users(owners: Sequence[Operation]) -> Subgraph:
+    """All that is computed from resources, with what it needs."""
+    graph: Graph = owners[0].graph
+    seen = set(owners)
+    stack = list(owners)
+    while stack:
+        for output in stack.pop().outputs:
+            new = [op for op in graph.consumers(output) if op not in seen]
+            seen.update(new)
+            stack += new
+    targets = [op for op in graph.operations if op in seen and op.context is None]
+    fed = [op.outputs[0] for op in graph.operations if op.op_def is placeholder_op]
+    return prune([], targets, [tensor for tensor in fed if tensor.op.context is None])

@@ -1,0 +1,190 @@
+"""Which device each operation runs on, and why (white paper, sections 3.2.1 and 4.3).
+
+Among the devices that are feasible (`constraints.py`) the choice is made so that the step would end
+early (`assignment.py`), by what the cost model expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.assignment import Problem, assign
+from flowbook.exec.placement.constraints import Group, bounded, groups_of, not_held, without_kernel
+from flowbook.exec.placement.cost_model import seconds, size_of, work_of
+from flowbook.exec.placement.decisions import Decision, Placement
+from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
+from flowbook.exec.placement.room import Need
+from flowbook.exec.report import in_bytes
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.errors import ResourceExhaustedError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import dtype_not_held, kernel_for
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.transfer.shaping import Shaped
+
+# Nothing is known of shapes but what the graph says.
+AS_BUILT = Shaped()
+
+
+def place(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    before: Placement | None = None,
+    homes: Mapping[ResourceKey, Device] | None = None,
+    shapes: Shaped = AS_BUILT,
+    is_soft: bool = False,
+) -> Placement:
+    """Choose a device for every node.
+
+    Args:
+        graph: what runs. A request holds even for an operation that was computed before the run.
+        devices: those that there are.
+        before: the placement of what the graph was grown from, which stays; what is new asks for
+            nothing, and is placed alone.
+        homes: where resources live already.
+        shapes: what is known of shapes besides what the graph says.
+        is_soft: whether a request that cannot be met is no error: another device of the kind does,
+            or else any.
+
+    Raises:
+        InvalidArgumentError: if a request, or the requests of inseparable operations together,
+            admit no device, naming what rules each out.
+        ResourceExhaustedError: if what has to be on a device does not fit into its memory.
+    """
+    if before is not None and len(devices) > 1:
+        placement = _grown(graph, devices, before, homes or {}, shapes, is_soft)
+    else:
+        placement = before if before is not None else Placement(devices[0])
+    if before is None:
+        groups = groups_of(graph, devices, homes or {}, is_soft)
+        if len(devices) == 1:
+            for group in groups:
+                for op in group.operations:
+                    placement.chosen[op] = devices[0]
+                    placement.decisions[op] = Decision(group.because)
+        else:
+            _decide(graph, devices, groups, placement, shapes)
+    served: set[tuple[OpDef[Any], str]] = set()
+    for node in graph.new:
+        op_def, kind = node.op_def, placement.device_of(node.operation).kind
+        if (op_def, kind) not in served:
+            if not op_def.is_handle and kernel_for(op_def, kind) is None:
+                raise without_kernel(node.operation, op_def, kind)
+            served.add((op_def, kind))
+        dtype = dtype_not_held(node.operation, kind)
+        if dtype is not None:
+            raise not_held(node.operation, dtype, kind)
+    return placement
+
+
+def _decide(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    groups: Sequence[Group],
+    placement: Placement,
+    shapes: Shaped,
+) -> None:
+    """Choose a device for every group, and note why."""
+    number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
+    group_of = [number_of[node.operation] for node in graph.nodes]
+    feasible = [group.feasible for group in groups]
+    kinds = [device.kind for device in devices]
+    jobs = jobs_of(graph, kinds, shapes)
+    limits = [device.memory_limit for device in devices]
+    is_bounded = any(limit is not None for limit in limits)
+    needs = needs_of(graph, group_of, shapes) if is_bounded else {}
+    needed = [needs.get(number, Need()) for number in range(len(groups))]
+    transfer = transfer_among(devices)
+    lasting = [n for n, group in enumerate(groups) if any(map(_has_resource, group.operations))]
+    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed, lasting)
+    found = assign(problem)
+    overfull = problem.room.overfull(found.chosen)
+    if overfull is not None:
+        there = [n for n, device in enumerate(found.chosen) if device == overfull]
+        raise _out_of_memory(devices[overfull], [(groups[n], needed[n]) for n in there])
+    for number, group in enumerate(groups):
+        device = devices[found.chosen[number]]
+        told = {devices[each].name: end for each, end in found.ends.get(number, {}).items()}
+        is_first = not told or told.get(device.name) == min(told.values())
+        full = {
+            devices[each].name: "has no memory left for it" for each in found.full.get(number, ())
+        }
+        ruled_out = {**group.ruled_out, **full} if full else group.ruled_out
+        decision = Decision(group.because, told, ruled_out, is_first)
+        for op in group.operations:
+            placement.chosen[op] = device
+            placement.decisions[op] = decision
+
+
+def _grown(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    before: Placement,
+    homes: Mapping[ResourceKey, Device],
+    shapes: Shaped,
+    is_soft: bool,
+) -> Placement:
+    """A placement and what is new, each group where it would end first once its inputs are made."""
+    placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
+    groups = {
+        op: group for group in groups_of(graph, devices, homes, is_soft) for op in group.operations
+    }
+    transfer = transfer_among(devices)
+    number_of = {device.name: i for i, device in enumerate(devices)}
+
+    def end_on(node: Node, device: int) -> float:
+        arrivals = [0.0]
+        for value in node.inputs:
+            source = graph.producer.get(value)
+            if source is not None and value not in graph.constants:
+                operation = shapes.of(source.operation)
+                port = source.outputs.index(value)
+                size = size_of(operation.dtypes[port].size, operation.shapes[port])
+                at = number_of[placement.device_of(source.operation).name]
+                arrivals.append(transfer(size, at, device))
+        work = work_of(node, shapes.of(node.operation))
+        return max(arrivals) + seconds(work, devices[device].kind)
+
+    for node in graph.new:
+        if node.operation in placement.chosen:
+            continue
+        group = groups[node.operation]
+        old = next((op for op in group.operations if op in before.chosen), None)
+        if old is not None:
+            device = before.chosen[old]
+            decision = Decision(f"{old.name!r}, from which it cannot part, runs there")
+        else:
+            ends = {devices[i].name: end_on(node, i) for i in group.feasible}
+            device = devices[number_of[min(ends, key=ends.__getitem__)]]
+            decision = Decision(group.because, {} if group.because else ends, group.ruled_out)
+        for op in group.operations:
+            placement.chosen.setdefault(op, device)
+            placement.decisions.setdefault(op, decision)
+    return placement
+
+
+def _has_resource(operation: Operation) -> bool:
+    return operation.op_def.is_handle
+
+
+def _out_of_memory(device: Device, there: Sequence[tuple[Group, Need]]) -> ResourceExhaustedError:
+    largest = sorted(there, key=lambda each: -sum(each[1]))
+    stays, passes = sum(need.stays for _, need in there), max(need.passes for _, need in there)
+    error = ResourceExhaustedError(
+        f"{device.name} has {in_bytes(device.memory_limit or 0)}; what has to be there takes "
+        f"{in_bytes(stays)} for variables and {in_bytes(passes)} for what one operation computes",
+        largest[0][0].operations[0],
+        hint="ask for other devices, or for none",
+    )
+    error.details += bounded(
+        [
+            f"{group.operations[0].name!r} takes {in_bytes(sum(need))} "
+            f"({group.operations[0].site.place})"
+            for group, need in largest
+            if sum(need)
+        ]
+    )
+    return error
