@@ -126,8 +126,10 @@ from flowbook.graph.ops.outside.files import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
 from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.array_readers import *
 from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
+from flowbook.graph.ops.queues.queue import *
 from flowbook.graph.ops.queues.queues import *
 from flowbook.graph.ops.queues.readers import *
 from flowbook.graph.ops.random.distributions import *
