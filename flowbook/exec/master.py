@@ -10,7 +10,7 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -276,7 +276,7 @@ class LocalMaster:
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
-            if operation.key is not None and not operation.key.is_shared:
+            if operation.key is not None:
                 self._watch(operation, operation.key)
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
@@ -433,13 +433,14 @@ class LocalMaster:
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+        owners = self._owners_by_key()
         with all_closed(self._gates([v.op for v in variables]), deadline):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
             values = {v.op: self._variable(v.op).fetch() for v in variables}
             states = {
-                key.name: State(kind, resource.state())
-                for key, resource in self.store.stateful().items()
-                if (kind := self._kind(key)) is not None
+                owner.name: State(owner.op_def.owns, resource.state())
+                for key, owner in owners.items()
+                if isinstance(resource := self.store.find(key), Stateful) and owner.op_def.owns
             }
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
@@ -464,53 +465,98 @@ class LocalMaster:
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
-        with all_closed(self._gates(snapshot.values), deadline):
+        owners = [
+            self.graph.get_operation_by_name(name)
+            for name in snapshot.states
+            if self.graph.has_operation(name)  # Else the graph has become another one.
+        ]
+        if snapshot.entropy is not None:
+            owners += [op for op in self._stateful() if op.name not in snapshot.states]
+        # Outside of the gate: what fills queues may wait there.
+        with (
+            self.feeding.stopped(owners) as holding,
+            all_closed(self._gates(snapshot.values), deadline),
+        ):
             if snapshot.entropy is not None:
                 self.store.entropy = snapshot.entropy
-            self._set_states(snapshot.states)
+            self._set_states(owners, snapshot.states, holding)
             self.take(snapshot.values)
 
-    def _set_states(self, states: Mapping[str, State]) -> None:
-        """Have resources go on from states: all of them, or none if there is one that is none."""
-        before: list[tuple[Stateful, Any]] = []
-        try:
-            for name, (kind, state) in states.items():
-                if self.graph.has_operation(name):  # Else the graph has become another one.
-                    owner = self.graph.get_operation_by_name(name)
-                    if owner.op_def.owns == kind and owner.key is not None:
-                        self._watch(owner, owner.key)
-                        resource = self.store.of(owner.key, Definition(kind, owner.attributes))
-                        before.append((resource, resource.state()))
-                        resource.set_state(state)
-        except (TypeError, ValueError):
-            for resource, state in before:
+    def _stateful(self) -> list[Operation]:
+        """What owns those of the session's own resources that have begun and have a state."""
+        return [
+            op
+            for key, op in self._owners_by_key().items()
+            if not key.container and isinstance(self.store.find(key), Stateful)
+        ]
+
+    def _set_states(
+        self,
+        owners: Sequence[Operation],
+        states: Mapping[str, State],
+        holding: Collection[Operation],
+    ) -> None:
+        """Have resources go on from states: all of them, or none if there is one that is none.
+
+        Args:
+            owners: what owns the resources.
+            states: of the resources, by the names of these. What has none had not begun.
+            holding: what owns the queues and streams with what was read ahead, which is dropped.
+        """
+        found: list[tuple[str, Stateful, Any]] = []
+        for owner in owners:
+            kind, key = owner.op_def.owns, owner.key
+            if kind is None or key is None or states.get(owner.name, (kind,))[0] != kind:
+                continue
+            self._watch(owner, key)
+            definition = Definition(kind, owner.attributes)
+            given = states.get(owner.name)
+            state = given.state if given else self.store.first_state(key, definition)
+            found.append((owner.name, self.store.of(key, definition), state))
+        before = [(resource, resource.state()) for _, resource, _ in found]
+        self._start_over(holding)
+        for name, resource, state in found:
+            try:
                 resource.set_state(state)
-            raise DataLossError(f"the checkpoint has a state of {name!r} that is none") from None
+            except (TypeError, ValueError):
+                for other, held in before:
+                    other.set_state(held)
+                raise DataLossError(
+                    f"the checkpoint has a state of {name!r} that is none"
+                ) from None
+
+    def _start_over(self, holding: Iterable[Operation]) -> None:
+        """Have queues and streams of the session's own begin with what there is first."""
+        for owner in holding:
+            key = owner.key
+            if key is not None and not key.container and (found := self.store.find(key)):
+                found.start_over()
 
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
-        with all_closed(self.store.gates([""]), None):
+        with (
+            self.feeding.stopped(self.graph.stateful_operations()) as holding,
+            all_closed(self.store.gates([""]), None),
+        ):
+            self._start_over(holding)
             self.store.reset()
 
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
         return self.store.gates([v.key.container for v in variables if v.key is not None])
 
-    def _kind(self, key: ResourceKey) -> str | None:
-        """The kind of the session's own resource of a key; None if the graph has it no longer."""
-        if not self.graph.has_operation(key.name):
-            return None
-        owner = self.graph.get_operation_by_name(key.name)
-        return owner.op_def.owns if owner.key == key else None
+    def _owners_by_key(self) -> dict[ResourceKey, Operation]:
+        """For each resource an operation that owns it: of several the one that was built first."""
+        latest_first = reversed(self.graph.stateful_operations())
+        return {op.key: op for op in latest_first if op.key is not None}
 
     def _variable(self, operation: Operation) -> Any:
         assert operation.key is not None
-        if not operation.key.container:
-            self._watch(operation, operation.key)
+        self._watch(operation, operation.key)
         return self.store.of(operation.key, Definition("variable", operation.attributes))
 
     def _watch(self, operation: Operation, key: ResourceKey) -> None:
-        """Drop an operation's resource when nothing refers to the operation any more."""
-        if key not in self._owners:
+        """Drop what an operation alone owns when nothing refers to the operation any more."""
+        if key not in self._owners and not key.is_shared:
             store = weakref.ref(self.store)
 
             def release(_: object) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.at_once import MustWait, asking_first
+from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.code.generate import (
     FINISHER_OF,
@@ -138,6 +138,8 @@ class Runner:
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
+        # Whether the last step had to: the next then does not do twice what comes before that.
+        self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
 
@@ -156,7 +158,7 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        if self._asking is not None and deadline is None:
+        if self._asking is not None and deadline is None and not self._had_to_wait:
             with suppress(MustWait):
                 return self._run_passing(self._run_asking, feeds, deadline)
         # What may wait passes them later, when it comes to its first write.
@@ -186,11 +188,12 @@ class Runner:
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 
     def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run a step whose one wish comes first; raises MustWait where that is not there."""
+        """Run a step whose wishes come first; raises MustWait where one is not there."""
         assert self._asking is not None
         if self._bound.draws:
-            return Draws().during(self._call, self._asking, feeds)  # type: ignore[no-any-return]
-        return self._call(self._asking, feeds)
+            asking = Draws().during, self._call, self._asking, feeds
+            return taking_back(*asking)  # type: ignore[no-any-return]
+        return taking_back(self._call, self._asking, feeds)  # type: ignore[no-any-return]
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
@@ -320,6 +323,7 @@ class Runner:
                 passage.leave()
         else:
             self.fail_as_step(execution.run)
+        self._had_to_wait = execution.has_waited
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
