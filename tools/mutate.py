@@ -61,6 +61,7 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+REPLACE = "exec/session/test_replace.py"
 LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
@@ -710,9 +711,45 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
+        "exec/placement/simulation.py",
+        "        while begin + seconds > ends[place]:\n            place += 1\n",
+        "        while begin + seconds > ends[place]:\n            place = len(ends) - 1\n",
+        ("exec/placement/test_assignment.py",),
+    ),
+    Change(
+        "exec/placement/search.py",
+        "            if problem.room.fit(moved):\n",
+        "            if True:\n",
+        ("exec/placement/test_search.py",),
+    ),
+    Change(
+        "exec/plan/replacing.py",
+        "            going |= carried(graph, moves, going)\n",
+        "            pass\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/master.py",
+        "                if any(op in moves or op.key in gone for op in prepared.operations):\n",
+        "                if False:\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/placement/cost_model.py",
+        "        return found if is_open or known == found.bytes else None\n",
+        "        return found\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/session/placement_search.py",
+        "            put_back()\n",
+        "            pass\n",
+        ("exec/session/test_placement_search.py",),
+    ),
+    Change(
         "exec/placement/course.py",
-        "            if arrival > begin:\n",
-        "            if arrival < begin:\n",
+        "            if arrival > ready:\n",
+        "            if arrival < ready:\n",
         ("exec/placement/test_course.py",),
     ),
     Change(
@@ -723,8 +760,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)\n",
-        "    placement = place_with_homes(graph, devices, None, homes, known, is_soft)\n",
+        "None, settled, is_soft=is_soft)\n    plan",
+        "None, settled, costs, is_soft)\n    plan",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -759,8 +796,8 @@ CHANGES = (
     ),
     Change(
         "exec/placement/place.py",
-        "        return max(arrivals) + seconds(",
-        "        return seconds(",
+        "        return max(arrivals) + costs.seconds(",
+        "        return costs.seconds(",
         (GROWTH,),
     ),
     Change(
@@ -941,8 +978,8 @@ CHANGES = (
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
     Change(
         "exec/resources/variable.py",
-        "self._swap(device.take(before.send(self._buffer)))",
-        "pass",
+        "                self._swap(buffer)\n            self.device",
+        "            self.device",
         ("exec/resources/test_on_devices.py",),
     ),
     Change(

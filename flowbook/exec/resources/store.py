@@ -97,11 +97,11 @@ class Store:
         """Have a resource live where what touches it was placed; its value moves there."""
         if self._homes.get(key) is device:
             return
-        self._homes[key] = device
         resource = self.find(key)
         # What a named container holds stays where other sessions use it.
         if isinstance(resource, Resident) and not key.container:
             resource.move(device)
+        self._homes[key] = device
 
     def of(self, key: ResourceKey, definition: Definition) -> Any:
         """The resource of a key, made on first use.
