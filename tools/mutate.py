@@ -850,6 +850,12 @@ CHANGES = (
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(
         "exec/engine/runner.py",
+        "values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds",
+        "values[: len(feeds)] = feeds",
+        (FAILURES,),
+    ),
+    Change(
+        "exec/engine/runner.py",
         "given = map(_read_only, feeds) if self._has_users_kernels else feeds",
         "given = feeds",
         (FAILURES,),
