@@ -3,7 +3,7 @@
 The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
 neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
 `fb.signal` frames of signals, `fb.sparse` what sparse tensors have, `fb.summary` what charts show,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.train` optimizers, `fb.errors` what can go wrong; `fb.onnx` and `fb.tensorflow` exchange models.
 """
 
 __version__ = "0.1.0"
@@ -126,8 +126,10 @@ from flowbook.graph.ops.outside.files import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
 from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.array_readers import *
 from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
+from flowbook.graph.ops.queues.queue import *
 from flowbook.graph.ops.queues.queues import *
 from flowbook.graph.ops.queues.readers import *
 from flowbook.graph.ops.random.distributions import *

@@ -16,7 +16,8 @@ INSTEAD = {
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "CriticalSection": "fb.Mutex(), whose execute(function) is the same",
     "Effects": "fb.OpDef(..., touches=fb.Touch(fb.Access.OUTSIDE)) and the like",
-    "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
+    "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes; "
+    "TensorFlow's own are fb.tensorflow.save(fetches, path) and fb.tensorflow.load(path)",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "QueueBase": "fb.Queue",
     "ReaderBase": "fb.Reader",
@@ -175,7 +176,7 @@ INSTEAD = {
     "get_variable_scope": "fb.template(function, name), whose calls share their variables",
     "gfile": "Python's open and pathlib",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
-    "graph_util": "fb.import_graph_def(graph, {'W/read': fb.constant(value)}) to freeze W",
+    "graph_util": "fb.tensorflow.save(fetches, path, session=sess), which freezes variables",
     "half": "fb.float16",
     "hstack": "fb.concat(values, 1)",
     "inf": "np.inf",
@@ -370,9 +371,11 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "load_checkpoint": "fb.train.list_variables and fb.train.load_variable",
         "match_filenames_once": "fb.matching_files, as the names of fb.train.string_input_producer",
         "piecewise_constant_decay": "fb.train.piecewise_constant",
-        "export_meta_graph": "graph.save(path)",
-        "import_meta_graph": "fb.import_graph_def",
-        "write_graph": "graph.save(path)",
+        "NewCheckpointReader": "fb.tensorflow.list_variables and fb.tensorflow.load_variable",
+        "export_meta_graph": "graph.save(path), or fb.tensorflow.save(fetches, path)",
+        "import_meta_graph": "fb.tensorflow.load(path), whose restore(sess) reads the checkpoint",
+        "init_from_checkpoint": "fb.tensorflow.restore(sess, path, {name: variable})",
+        "write_graph": "graph.save(path), or fb.tensorflow.save(fetches, path)",
     },
 }
 

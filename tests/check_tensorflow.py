@@ -51,7 +51,7 @@ def agree(found: Any, wanted: Any) -> None:
     for value, right in zip(found, wanted, strict=True):
         value, right = np.asarray(value), np.asarray(right)
         assert value.dtype == right.dtype, f"{value.dtype} is not {right.dtype}"
-        if right.dtype == object:
+        if right.dtype.kind in "OS":
             assert np.array_equal(value, right)
         else:
             np.testing.assert_allclose(value, right, rtol=2e-4, atol=1e-5)

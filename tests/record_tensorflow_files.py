@@ -173,7 +173,9 @@ def trained(tf: Any, name: str, use_resource: bool, optimizer: Any) -> None:
     tf.summary.merge_all()
     train = optimizer.minimize(loss, step, name="train")
     tf.identity(count, name="spelt")
-    saver = tf.train.Saver()
+    # The one names variables as they are, the other otherwise.
+    renamed = {f"saved/{v.op.name}": v for v in tf.global_variables()}
+    saver = tf.train.Saver(renamed if use_resource else None)
     feeds = {"x:0": drawn(8, 4), "y:0": np.arange(8) % 3}
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())

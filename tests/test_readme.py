@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-INSTALLING = (ROOT / "docs" / "guide-installing.md").read_text(encoding="utf-8")
+INSTALLING = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

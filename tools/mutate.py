@@ -61,6 +61,7 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+REPLACE = "exec/session/test_replace.py"
 LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
@@ -105,6 +106,7 @@ CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
 READERS = "graph/ops/queues/test_readers.py"
+ARRAY_READERS = "graph/ops/queues/test_array_readers.py"
 FORMATS = "exec/files/test_formats.py"
 GOING_ON = "train/input/test_resuming.py"
 SAID = ("graph/building/test_known_shapes.py", "cells/test_known_shapes.py")
@@ -192,6 +194,25 @@ CHANGES = (
         "if False:",
         (READERS,),
     ),
+    Change(
+        "graph/numerics/array_files.py",
+        "range(start, whole.num_row_groups)",
+        "range(whole.num_row_groups)",
+        (ARRAY_READERS,),
+    ),
+    Change("graph/numerics/array_files.py", "archive.infolist()[start:]", "[]", (ARRAY_READERS,)),
+    Change(
+        "exec/master.py",
+        "        self._start_over(holding)\n        for name",
+        "        for name",
+        (GOING_ON,),
+    ),
+    Change(
+        "exec/feeding.py",
+        "            touched |= {feeder.queue for feeder in more}\n",
+        "",
+        (GOING_ON,),
+    ),
     Change("exec/files/formats.py", "hop_bytes or record_bytes", "record_bytes", (FORMATS,)),
     Change(
         "exec/files/formats.py",
@@ -224,14 +245,14 @@ CHANGES = (
         (GOING_ON,),
     ),
     Change(
-        "exec/resources/queue.py",
+        "exec/resources/queue_kinds.py",
         "chain(taken, self.elements, coming)",
         "chain(taken, self.elements)",
         (GOING_ON,),
     ),
     Change(
-        "exec/resources/queue.py",
-        "                    _held_by(waiting).clear()\n",
+        "exec/resources/queue_kinds.py",
+        "                    held_by(waiting).clear()\n",
         "                    pass\n",
         (GOING_ON,),
     ),
@@ -301,17 +322,24 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/resources/queue.py", "self._again -= again", "self._again = 0", (RESUMING,)),
-    Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
+    Change("exec/resources/queue_kinds.py", "self._again -= again", "self._again = 0", (RESUMING,)),
+    Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
-        "exec/resources/queue.py",
+        "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
+    ),
+    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
+    Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
+    Change(
+        "exec/resources/queue_elements.py",
         "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
         "self._elements.extend(taken)",
         ("graph/ops/queues/test_queues.py",),
     ),
-    Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
+    Change(
+        "exec/resources/queue_elements.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)
+    ),
     Change(
         "graph/ops/queues/mutex.py",
         "            with control_dependencies(parts):\n",
@@ -357,13 +385,13 @@ CHANGES = (
         ("train/input/test_records.py",),
     ),
     Change(
-        "graph/ops/text/examples.py",
+        "graph/ops/text/feature_values.py",
         "if values is None and not may:",
         "if values is None and may is None:",
         ("graph/ops/text/test_examples.py",),
     ),
     Change(
-        "exec/resources/queue.py",
+        "exec/resources/queue_elements.py",
         "        batch[place, ...] = value",
         "        batch[place] = value",
         ("graph/ops/queues/test_queues.py",),
@@ -413,8 +441,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "            if (line.since is None) is bool(line):\n                line.note_change()",
-        "            if line and line.since is None:\n                line.note_change()",
+        "        if line.since is not None and not line:\n            line.note_end()\n",
+        "",
         (PIPELINE,),
     ),
     Change(
@@ -683,9 +711,45 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
+        "exec/placement/simulation.py",
+        "        while begin + seconds > ends[place]:\n            place += 1\n",
+        "        while begin + seconds > ends[place]:\n            place = len(ends) - 1\n",
+        ("exec/placement/test_assignment.py",),
+    ),
+    Change(
+        "exec/placement/search.py",
+        "            if problem.room.fit(moved):\n",
+        "            if True:\n",
+        ("exec/placement/test_search.py",),
+    ),
+    Change(
+        "exec/plan/replacing.py",
+        "            going |= carried(graph, moves, going)\n",
+        "            pass\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/master.py",
+        "                if any(op in moves or op.key in gone for op in prepared.operations):\n",
+        "                if False:\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/placement/cost_model.py",
+        "        return found if is_open or known == found.bytes else None\n",
+        "        return found\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/session/placement_search.py",
+        "            put_back()\n",
+        "            pass\n",
+        ("exec/session/test_placement_search.py",),
+    ),
+    Change(
         "exec/placement/course.py",
-        "            if arrival > begin:\n",
-        "            if arrival < begin:\n",
+        "            if arrival > ready:\n",
+        "            if arrival < ready:\n",
         ("exec/placement/test_course.py",),
     ),
     Change(
@@ -696,8 +760,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)\n",
-        "    placement = place_with_homes(graph, devices, None, homes, known, is_soft)\n",
+        "None, settled, is_soft=is_soft)\n    plan",
+        "None, settled, costs, is_soft)\n    plan",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -732,8 +796,8 @@ CHANGES = (
     ),
     Change(
         "exec/placement/place.py",
-        "        return max(arrivals) + seconds(",
-        "        return seconds(",
+        "        return max(arrivals) + costs.seconds(",
+        "        return costs.seconds(",
         (GROWTH,),
     ),
     Change(
@@ -786,8 +850,8 @@ CHANGES = (
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(
         "exec/engine/runner.py",
-        "map(_read_only, feeds) if self._has_users_kernels else feeds",
-        "feeds",
+        "given = map(_read_only, feeds) if self._has_users_kernels else feeds",
+        "given = feeds",
         (FAILURES,),
     ),
     Change(
@@ -908,8 +972,8 @@ CHANGES = (
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
     Change(
         "exec/resources/variable.py",
-        "self._swap(device.take(before.send(self._buffer)))",
-        "pass",
+        "                self._swap(buffer)\n            self.device",
+        "            self.device",
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
@@ -1385,6 +1449,48 @@ CHANGES = (
         "if not self._is_idle(draft, piece)",
         "",
         ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "tensorflow/table.py",
+        "if masked_checksum(data[place.offset : end + 1]) != checksum:",
+        "if False:",
+        ("tensorflow/test_bundle.py",),
+    ),
+    Change(
+        "tensorflow/bundle.py",
+        "if not is_whole or size * whole.dtype.size > self._bytes():",
+        "if not is_whole:",
+        ("tensorflow/test_bundle.py",),
+    ),
+    Change(
+        "tensorflow/reading.py",
+        "            raise Learnt\n\n",
+        "            pass\n\n",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "tensorflow/state.py",
+        "        found[name].saved_as = saved_as\n",
+        "        pass\n",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "tensorflow/writer.py",
+        "        for frame in reversed(around):\n",
+        "        for frame in []:\n",
+        ("tensorflow/test_save.py",),
+    ),
+    Change(
+        "tensorflow/operators/training.py",
+        "new = accum * momentum + grad",
+        "new = accum + grad",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "exec/resources/session_tensors.py",
+        "        self._values.pop(handle, None)\n",
+        "        pass\n",
+        ("exec/session/test_session_tensors.py",),
     ),
     Change(
         "onnx/saving/region.py",

@@ -80,22 +80,22 @@ def test_damage_is_told_with_file_and_offset(tmp_path: Path) -> None:
     path = copied("resources", tmp_path)
     data = tmp_path / "resources.data-00000-of-00001"
     content = bytearray(data.read_bytes())
-    entry = Bundle(path)._message(b"net/v", BundleEntryProto)
+    entry = Bundle(path)._message(b"saved/net/v", BundleEntryProto)
     content[entry.offset + 3] ^= 1
     data.write_bytes(content)
     where = rf"{data.name}.*{entry.offset}|{entry.offset}.*{data.name}"
     with pytest.raises(fb.errors.DataLossError, match=where):
-        fb.tensorflow.load_variable(path, "net/v")
-    assert fb.tensorflow.load_variable(path, "net/b").shape == (6,)
+        fb.tensorflow.load_variable(path, "saved/net/v")
+    assert fb.tensorflow.load_variable(path, "saved/net/b").shape == (6,)
     data.write_bytes(content[: entry.offset])
     with pytest.raises(fb.errors.DataLossError):
-        fb.tensorflow.load_variable(path, "net/v")
+        fb.tensorflow.load_variable(path, "saved/net/v")
     data.unlink()
     with pytest.raises(fb.errors.NotFoundError):
-        fb.tensorflow.load_variable(path, "net/v")
+        fb.tensorflow.load_variable(path, "saved/net/v")
     index = tmp_path / "resources.index"
     content = bytearray(index.read_bytes())
-    content[10] ^= 1
+    content[content.index(b"global_step")] ^= 1  # What it says is another name.
     index.write_bytes(content)
     with pytest.raises(fb.errors.DataLossError, match=r"resources\.index"):
         fb.tensorflow.list_variables(path)
@@ -150,3 +150,21 @@ def test_keys_of_pieces_sort_as_their_numbers_do(values: list[int]) -> None:
     assert sorted(values) == sorted(values, key=_signed)
     keys = [_piece_key("name", [(v, 1)]) for v in values]
     assert sorted(keys) == [_piece_key("name", [(v, 1)]) for v in sorted(values)]
+
+
+def test_pieces_that_are_nowhere_take_no_memory() -> None:
+    """An index may say that a piece of the largest shape is there."""
+    bundle = Bundle(DATA / "references")
+    piece = BundleEntryProto(dtype=1)
+    for _ in range(2):
+        piece.shape.dim.add(size=1 << 20)
+    whole = BundleEntryProto()
+    whole.CopyFrom(piece)
+    extents = whole.slices.add().extent
+    extents.add()
+    extents.add()
+    bundle._messages[b"large"] = whole.SerializeToString()
+    bundle._messages[_piece_key("large", [(0, -1), (0, -1)])] = piece.SerializeToString()
+    bundle.entries["large"] = bundle._stored(whole, "large")
+    with pytest.raises(fb.errors.DataLossError, match="does not hold all"):
+        bundle.read(["large"])

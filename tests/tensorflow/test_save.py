@@ -47,7 +47,11 @@ def test_loops_branches_and_what_enters_them(frozen: bool) -> None:
     fetches = [fb.identity(y, name="y"), fb.identity(parts.stack(), name="sums")]
     with fb.Session() as sess:
         model = same(fetches, {n: 4, x: np.array([0.1, -0.2, 0.3])}, sess, frozen)
+        message = fb.tensorflow.save(fetches, session=sess if frozen else None)
     assert bool(model.variables) is not frozen
+    # What is outside of loops is taken into them: TensorFlow has it there no other way.
+    takers = {node.op for node in message.node if "W" in node.input}
+    assert takers - {"AssignVariableOp"} == {"Enter"}
 
 
 def test_a_step_of_training_is_written_with_its_variables() -> None:
@@ -70,6 +74,37 @@ def test_a_step_of_training_is_written_with_its_variables() -> None:
     found = losses(model.graph, [model["loss:0"], model["train"]], model["x:0"])
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     assert found[-1] < found[0]
+
+
+def test_what_draws_checks_and_acts_outside(tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "text").write_bytes(b"read")
+    x = fb.placeholder(fb.float32, [1, 1, 1, 3], name="x")
+    with fb.control_dependencies([fb.Assert(fb.reduce_all(x > 0.0), [x], name="check")]):
+        shown = fb.Print(x, [x], message="shown", name="shown")
+    text = fb.strings.join([fb.read_file(str(tmp_path / "text")), "it"], "-", name="text")
+    normal = fb.nn.local_response_normalization(shown, 1, 1.0, 0.5, 0.75, name="normal")
+    drawn = [
+        fb.random_uniform([3], seed=1),
+        fb.random_uniform([3], 2, 5, fb.int64, seed=1),
+        fb.random_normal([3], seed=1),
+        fb.truncated_normal([3], seed=1),
+        fb.random_shuffle(fb.range(3), seed=1),
+    ]
+    fetches = [text, normal, *drawn]
+    model = again(fb.tensorflow.save(fetches))
+    right = np.ones((1, 1, 1, 3), np.float32)
+    with fb.Session() as sess, fb.Session(graph=model.graph) as other:
+        wanted = sess.run(fetches, {x: right})
+        found = other.run([model[t.name] for t in fetches], {model["x:0"]: right})
+        assert found[0] == wanted[0] == b"read-it"
+        assert np.allclose(found[1], wanted[1])
+        for value, one in zip(found[2:], wanted[2:], strict=True):
+            assert (value.shape, value.dtype) == (one.shape, one.dtype)
+        assert set(found[3]) <= {2, 3, 4}
+        assert sorted(found[6]) == [0, 1, 2]
+        assert capfd.readouterr().err.count("shown") == 2
+        with pytest.raises(fb.errors.InvalidArgumentError, match="check"):
+            other.run(model["normal:0"], {model["x:0"]: -right})
 
 
 def test_names_devices_colocation_and_order_are_written() -> None:

@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.at_once import MustWait, asking_first
+from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.code.generate import (
     FINISHER_OF,
@@ -123,6 +123,9 @@ class Runner:
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
+        self._on_device = device.run
+        # What generated code gives is the caller's.
+        self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
         self._gates = store.gates(self._bound.written)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
@@ -135,6 +138,8 @@ class Runner:
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
+        # Whether the last step had to: the next then does not do twice what comes before that.
+        self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
 
@@ -153,7 +158,7 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        if self._asking is not None and deadline is None:
+        if self._asking is not None and deadline is None and not self._had_to_wait:
             with suppress(MustWait):
                 return self._run_passing(self._run_asking, feeds, deadline)
         # What may wait passes them later, when it comes to its first write.
@@ -183,11 +188,12 @@ class Runner:
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 
     def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run a step whose one wish comes first; raises MustWait where that is not there."""
+        """Run a step whose wishes come first; raises MustWait where one is not there."""
         assert self._asking is not None
         if self._bound.draws:
-            return Draws().during(self._call, self._asking, feeds)  # type: ignore[no-any-return]
-        return self._call(self._asking, feeds)
+            asking = Draws().during, self._call, self._asking, feeds
+            return taking_back(*asking)  # type: ignore[no-any-return]
+        return taking_back(self._call, self._asking, feeds)  # type: ignore[no-any-return]
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
@@ -244,16 +250,14 @@ class Runner:
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
-        run = self._device.run
         try:
+            if self._gives_as_it_is:
+                return self._on_device(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            given = map(_read_only, feeds) if self._has_users_kernels else feeds
+            found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
             if self._has_users_kernels:
-                found = run(step.function, (*deadline, *map(_read_only, feeds)))
                 self._check_fetched(found)
-            else:
-                found = run(step.function, (*deadline, *feeds))
-            if self._device.fetches_together:
-                return self._device.fetch_all(found)
-            return found  # type: ignore[no-any-return]
+            return self._device.fetch_all(found) if self._device.fetches_together else found
         except MustWait:
             raise
         except Exception as error:
@@ -319,6 +323,7 @@ class Runner:
                 passage.leave()
         else:
             self.fail_as_step(execution.run)
+        self._had_to_wait = execution.has_waited
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
@@ -384,7 +389,7 @@ class Runner:
     def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            return self._device.run(function)
+            return self._on_device(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
@@ -404,11 +409,7 @@ class Runner:
         """Fetched values in host memory, of a device that fetches them together."""
         if not self._device.fetches_together:
             return found
-        try:
-            return [*self._device.fetch_all(found)]
-        except Exception as error:
-            failed = self._failed(error)
-        raise failed
+        return self.fail_as_step(partial(self._device.fetch_all, found))  # type: ignore[no-any-return]
 
     def _finished(self, execution: Execution, place: int) -> Any:
         value = execution.values[self._part.fetches[place]]
@@ -546,7 +547,7 @@ class Runner:
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = self._device.run(instrument.diagnose, asked)
+            failure = self._on_device(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))

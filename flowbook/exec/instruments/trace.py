@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns as clock
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.live_bytes import live_bytes
 from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
+from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
@@ -32,6 +33,8 @@ from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 from flowbook.graph.storing.files import as_path, written_whole
 
 MOST_CALLS = 1_000_000
+
+Learn = Callable[[Iterable[tuple[Operation, str, Measured]]], None]
 
 # So many rows of a trace that is printed as a whole.
 _MOST_ROWS = 20
@@ -127,11 +130,16 @@ class Trace(Instrument, Report):
 
     Args:
         instruments: those of the session.
+        learn: a method that is told what operations took when it ends; it is held weakly.
         most_calls: so many calls of kernels are kept; the rest is counted.
     """
 
-    def __init__(self, instruments: Instruments, most_calls: int) -> None:
+    def __init__(self, instruments: Instruments, learn: Learn, most_calls: int) -> None:
         self._instruments = instruments
+        self._learn = weakref.WeakMethod(learn)
+        self._operations: weakref.WeakValueDictionary[int, Operation] = (
+            weakref.WeakValueDictionary()
+        )
         self._timing = Timing()
         self._recorder = Recorder(most_calls)
         self._lock = threading.Lock()
@@ -149,6 +157,7 @@ class Trace(Instrument, Report):
         """Runs whose kernels' calls are taken down."""
         for number, op in operations.items():
             self._names[number] = op.name
+            self._operations[number] = op
             self._sites[op.name] = op.site
             self._graph = weakref.ref(op.graph)
 
@@ -193,9 +202,27 @@ class Trace(Instrument, Report):
         return (*present, self._timing, self)
 
     def remove(self) -> None:
-        """Trace no more runs; what was traced stays."""
+        """Trace no more runs; what was traced stays, and plans are made by it from now on."""
         self._instruments.remove(self._timing)
         self._instruments.remove(self)
+        learn = self._learn()
+        if learn is not None:
+            learn(self._measured())
+
+    def _measured(self) -> Iterator[tuple[Operation, str, Measured]]:
+        """What each operation took on each device."""
+        calls: dict[tuple[int, str], list[Noted]] = defaultdict(list)
+        for call in self._recorder.calls():
+            node = call.place.node
+            if node.sources and not op_keyed(node.type).is_async:
+                calls[node.sources[0], call.place.device].append(call)
+        for (number, device), found in calls.items():
+            operation = self._operations.get(number)
+            if operation is not None:
+                fastest = min(found, key=lambda call: call.end - call.start)
+                trips = round(len(found) / len({call.step for call in found}))
+                seconds = (fastest.end - fastest.start) * 1e-9
+                yield operation, device, Measured(seconds, fastest.size, trips)
 
     def __enter__(self) -> Trace:
         return self
@@ -405,10 +432,10 @@ def _share(name: str, calls: Sequence[TracedCall]) -> TimeShare:
     )
 
 
-def trace(instruments: Instruments, most_calls: int) -> Trace:
+def trace(instruments: Instruments, learn: Learn, most_calls: int) -> Trace:
     """Trace a session; see `Session.trace`."""
     if isinstance(most_calls, bool) or not isinstance(most_calls, int) or most_calls < 1:
         raise InvalidArgumentError(f"most_calls is a positive integer, not {most_calls!r}")
-    made = Trace(instruments, most_calls)
+    made = Trace(instruments, learn, most_calls)
     instruments.exchange(made.begin)
     return made

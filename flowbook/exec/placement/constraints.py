@@ -6,12 +6,13 @@ that have kernels for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.cuda import why_not
 from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.decisions import Settled
 from flowbook.exec.placement.together import colocated, inseparable
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
@@ -45,7 +46,7 @@ class Group(NamedTuple):
 def groups_of(
     graph: Subgraph,
     devices: Sequence[Device],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     is_soft: bool,
 ) -> list[Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
@@ -53,17 +54,19 @@ def groups_of(
     if len(devices) == 1:
         together, nodes = colocated(graph.operations), []
     else:
-        together, nodes = inseparable(graph, homes), graph.new
+        together, nodes = inseparable(graph, settled.homes), graph.new
     definitions = {node.operation: node.op_def for node in nodes}
     everywhere = Group((), range(len(devices)), "", {})
     found = []
     for operations in together.groups():
         own = [(op, definitions[op]) for op in operations if op in definitions]
-        is_free = not any(op.device or op.key in homes for op in operations)
+        is_free = not any(
+            op.device or op.key in settled.homes or op in settled.moved for op in operations
+        )
         if is_free and len(devices) > 1 and all(able.is_everywhere(*each) for each in own):
             found.append(everywhere._replace(operations=operations))
             continue
-        found.append(_group(operations, devices, able, definitions, homes, is_soft))
+        found.append(_group(operations, devices, able, definitions, settled, is_soft))
     return found
 
 
@@ -99,7 +102,7 @@ def _group(
     devices: Sequence[Device],
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     is_soft: bool,
 ) -> Group:
     requests = {op: DeviceSpec.parse(op.device) for op in operations if op.device}
@@ -118,17 +121,43 @@ def _group(
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
     feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
-    living = [op for op in operations if op.key is not None and homes.get(op.key) in devices]
-    if living:
-        home = devices.index(homes[living[0].key])  # type: ignore[index]
-        if home in admitted:
-            lives = f"{living[0].name!r} lives there"
-            because = f"{because}, and {lives}" if because else lives
+    for device, why, able_there in _settled(operations, settled, admitted, feasible):
+        if device in devices and (home := devices.index(device)) in able_there:
+            because = f"{because}, and {why}" if because else why
             return Group(operations, [home], because, ruled_out)
     if not feasible and len(operations) > 1:
         raise _without_common_kernels(operations, definitions, requests, ruled_out)
     # Of a single one it is said later that it has no kernel.
     return Group(operations, feasible or admitted, because, ruled_out)
+
+
+def _settled(
+    operations: Sequence[Operation],
+    settled: Settled,
+    admitted: Sequence[int],
+    feasible: Sequence[int],
+) -> Iterator[tuple[Device, str, Sequence[int]]]:
+    """Where operations have to be by what holds already, why, and if it is one of which devices."""
+    for op in operations:
+        if op.key is not None and op.key in settled.homes:
+            yield settled.homes[op.key], f"{op.name!r} lives there", admitted
+    for op in operations:
+        if op in settled.moved:
+            yield settled.moved[op], f"sess.replace put {op.name!r} there", feasible
+
+
+def carried(
+    graph: Subgraph, moved: Mapping[Operation, Device], homes: Mapping[ResourceKey, Device]
+) -> dict[ResourceKey, Device]:
+    """Where resources go with the operations, and other resources, that they cannot part from."""
+    found = {}
+    for operations in inseparable(graph, homes).groups():
+        keys = [op.key for op in operations if op.key is not None]
+        by_operations = [moved[op] for op in operations if op in moved]
+        by_keys = [homes[key] for key in keys if key in homes]
+        for device in (*by_operations, *by_keys)[:1]:
+            found.update(dict.fromkeys(keys, device))
+    return found
 
 
 def _admitting(requests: Iterable[DeviceSpec], devices: Sequence[Device]) -> list[int]:

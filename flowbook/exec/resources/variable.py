@@ -140,9 +140,12 @@ class VariableResource:
     def move(self, device: Device) -> None:
         """Have it live on another device, with its value, if it has one."""
         with self._lock:
-            before, self.device, self._xp = self.device, device, device.xp
-            if self._buffer is not None and device is not before:
-                self._swap(device.take(before.send(self._buffer)))
+            if self._buffer is not None and device is not self.device:
+                # First, since there may be no room for it.
+                buffer = device.take(self.device.send(self._buffer))
+                self.device, self._xp = device, device.xp
+                self._swap(buffer)
+            self.device, self._xp = device, device.xp
 
     def update(self, ufunc: Any, value: Array) -> Array:
         """Combine it with a value by a ufunc, such as `numpy.add`."""

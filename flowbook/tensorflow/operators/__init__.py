@@ -20,6 +20,7 @@ from flowbook.tensorflow.operators import (
     random,
     reductions,
     routing,
+    signal,
     state,
     text,
     training,
@@ -37,6 +38,7 @@ OPERATORS: Rules = {
     **outside.RULES,
     **random.RULES,
     **reductions.RULES,
+    **signal.RULES,
     **text.RULES,
     **windows.RULES,
 }

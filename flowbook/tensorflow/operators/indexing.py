@@ -15,15 +15,16 @@ from flowbook.graph.ops.arrays.indexing_nd import (
     gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
-from flowbook.graph.ops.arrays.positions import unravel_index
+from flowbook.graph.ops.arrays.positions import searchsorted, unravel_index
 from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.basis.indexing import encoded, strided_slice, strided_slice_gradient_op
 from flowbook.graph.ops.basis.joining import unstack
 from flowbook.graph.ops.basis.padding import slice
 from flowbook.graph.ops.math.comparison import where
-from flowbook.tensorflow.node import Node, Rules, named
+from flowbook.tensorflow.node import Node, Rule, Rules, named
 
 
 def _numbers(n: Node, tensor: Any) -> list[Any]:
@@ -80,6 +81,10 @@ def _stitched(n: Node, *inputs: Any) -> Any:
     return dynamic_stitch(list(inputs[:count]), list(inputs[count:]), name=n.scope)
 
 
+def _searched(side: str) -> Rule:
+    return named(searchsorted, side=lambda n: side, out_type=lambda n: n.dtype("out_type", int32))
+
+
 def _unique(n: Node, x: Any, axis: Any = None) -> Any:
     given = None if axis is None else [int(a) for a in n.known(axis, "the axis")]
     where = given[0] if given else None
@@ -95,18 +100,22 @@ RULES: Rules = {
     "GatherNd": named(gather_nd),
     "GatherV2": named(gather, batch_dims=lambda n: n.whole("batch_dims")),
     "ListDiff": named(setdiff1d, index_dtype=lambda n: n.dtype("out_idx", int32)),
+    "LowerBound": _searched("left"),
+    "NthElement": named(nn.nth_element, reverse=lambda n: n.flag("reverse")),
     "ParallelDynamicStitch": _stitched,
     "ScatterNd": named(scatter_nd),
     "Slice": named(slice),
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_gradient,
     "TensorScatterAdd": named(tensor_scatter_nd_add),
+    "TensorScatterSub": named(tensor_scatter_nd_sub),
     "TensorScatterUpdate": named(tensor_scatter_nd_update),
     "TopK": _top_k,
     "TopKV2": _top_k,
     "Unique": _unique,
     "UniqueV2": _unique,
     "UniqueWithCounts": named(unique_with_counts, out_idx=lambda n: n.dtype("out_idx", int32)),
+    "UpperBound": _searched("right"),
     "UnravelIndex": named(unravel_index),
     "Where": named(where),
 }

@@ -17,7 +17,7 @@ from flowbook.graph.ops.reduction.reductions import (
     reduce_min,
     reduce_prod,
 )
-from flowbook.graph.ops.reduction.scans import cumprod, cumsum
+from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
 from flowbook.graph.ops.reduction.segments import (
     unsorted_segment_max,
     unsorted_segment_min,
@@ -60,6 +60,7 @@ RULES: Rules = {
     "ArgMin": _place(argmin),
     "Cumprod": _scan(cumprod),
     "Cumsum": _scan(cumsum),
+    "CumulativeLogsumexp": _scan(cumulative_logsumexp),
     "EuclideanNorm": _reduced(reduce_euclidean_norm),
     "Max": _reduced(reduce_max),
     "Mean": _reduced(reduce_mean),

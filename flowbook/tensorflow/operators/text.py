@@ -23,6 +23,11 @@ RULES: Rules = {
         little_endian=lambda n: n.flag("little_endian", True),
     ),
     "EncodeBase64": named(encode_base64, pad=lambda n: n.flag("pad")),
+    "ReduceJoin": named(
+        strings.reduce_join,
+        keepdims=lambda n: n.flag("keep_dims"),
+        separator=lambda n: n.text("separator"),
+    ),
     "RegexReplace": named(
         strings.regex_replace, replace_global=lambda n: n.flag("replace_global", True)
     ),
@@ -35,6 +40,9 @@ RULES: Rules = {
     "StringJoin": lambda n, *inputs: strings.join(
         list(inputs), separator=n.text("separator"), name=n.scope
     ),
+    "StringLower": named(strings.lower, encoding=lambda n: n.text("encoding")),
+    "StringStrip": named(strings.strip),
+    "StringUpper": named(strings.upper, encoding=lambda n: n.text("encoding")),
     "StringLength": named(strings.length, unit=lambda n: n.text("unit", "BYTE")),
     "StringToNumber": named(strings.to_number, out_type=lambda n: n.dtype("out_type", float32)),
     "Substr": named(strings.substr, unit=lambda n: n.text("unit", "BYTE")),

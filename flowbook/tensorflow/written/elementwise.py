@@ -118,6 +118,7 @@ RULES: Rules = {
     "Or": _logical("LogicalOr", "BitwiseOr"),
     "PreventGradient": same("PreventGradient", "message"),
     "Real": _to_parts("Real"),
+    "SetShape": same("EnsureShape", "shape"),
     "Swish": _swish,
     "TrueIndices": same("Where"),
     "Trunc": _trunc,

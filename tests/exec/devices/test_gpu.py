@@ -270,8 +270,9 @@ def test_so_is_what_is_fed_and_does_not_fit(fake_gpu: FakeGpu) -> None:
     x, y = product()
     with fb.Session(devices=["gpu:0"]) as sess:
         for _ in range(2):
-            with pytest.raises(fb.errors.ResourceExhaustedError, match="Out of memory"):
+            with pytest.raises(fb.errors.ResourceExhaustedError, match="Out of memory") as caught:
                 sess.run(y, {x: np.ones((10_000, 3), np.float32)})
+            assert "what 'x:0' is fed with, [10000, 3]" in str(caught.value)
             np.testing.assert_array_equal(sess.run(y, {x: ONES}), [[6, 9]] * 4)
 
 
