@@ -1628,9 +1628,9 @@ CHANGES = (
         ("onnx/test_saving_operations.py",),
     ),
     Change(
-        "onnx/saving/region.py",
-        "_is_some(course.count) and bool(elements)",
-        "course.count is not None and bool(elements)",
+        "onnx/saving/course.py",
+        "0 <= begin < end <= rows",
+        "0 <= begin <= end <= rows",
         (SCANS,),
     ),
     Change(
