@@ -209,7 +209,7 @@ CHANGES = (
     Change("exec/resources/gate.py", "if not self._writing:", "if True:", (GATES,)),
     Change(
         "exec/engine/runner.py",
-        "passage.around(self._fail_as_step, execution.run)",
+        "passage.around(self.fail_as_step, execution.run)",
         "self._fail_as_step(execution.run)",
         (GATES,),
     ),
@@ -420,6 +420,24 @@ CHANGES = (
         (WAITS,),
     ),
     Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
+    Change(
+        "exec/placement/receiving.py",
+        "latest = wanted - transfer(size, placed[maker], device)",
+        "latest = wanted",
+        ("exec/placement/test_receiving.py",),
+    ),
+    Change(
+        "exec/placement/receiving.py",
+        "not node.op_def.is_async and",
+        "",
+        ("exec/placement/test_receiving.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "(received.after if self._outline is None else received.behind).append(delaying)",
+        "pass",
+        ("exec/placement/test_receiving.py",),
+    ),
     Change(
         "exec/engine/turns.py",
         "call = self._reported() or self._waited_for()",

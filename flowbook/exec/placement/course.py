@@ -111,6 +111,7 @@ def follow(
     transfer: Transfer,
     outputs: Sequence[Sequence[Output]],
     kept: Collection[tuple[int, int]] = (),
+    late: Mapping[tuple[int, int, int], float] | None = None,
 ) -> Course:
     """How a step goes whose jobs run on given devices.
 
@@ -122,6 +123,7 @@ def follow(
         transfer: what transfers take.
         outputs: what each job gives.
         kept: the values, by maker and port, that are wanted at the end.
+        late: for values that are received late, by maker, port and device, from when on.
     """
     simulation = Simulation(jobs, count, transfer)
     begins, busy = [0.0] * len(jobs), [0.0] * count
@@ -139,6 +141,9 @@ def follow(
             if source != device and key not in crossings and transfer(size, source, device):
                 times = min(job.trips, jobs[maker].trips) if maker >= 0 else 1
                 sets_out = simulation.ends[maker] if maker >= 0 else 0.0
+                if late is not None and key in late:
+                    later = max(sets_out, late[key]) - sets_out
+                    sets_out, arrival = sets_out + later, arrival + later
                 crossings[key] = Crossing(
                     maker, port, source, device, size * times, sets_out, arrival
                 )

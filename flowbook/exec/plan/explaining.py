@@ -10,6 +10,7 @@ from flowbook.exec.placement.course import Course, Output, follow
 from flowbook.exec.placement.decisions import Placement
 from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
+from flowbook.exec.placement.receiving import late_receives, waits_of
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import reduced
@@ -117,7 +118,10 @@ def _course(
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
     kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
-    return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
+    how = jobs, order, placed, len(devices), transfer, outputs, kept
+    ends = follow(*how).ends
+    late = late_receives(jobs, placed, ends, transfer, waits_of(graph, devices))
+    return follow(*how, {key: each.begin for key, each in late.items()})
 
 
 def _outputs(

@@ -38,12 +38,16 @@ _EMPTY = np.zeros(0, np.bool_)
 _EMPTY_SHAPE = Shape.of((0,))
 
 
-def partition(program: Program, devices: Sequence[str]) -> Program:
+def partition(
+    program: Program, devices: Sequence[str], late: Mapping[tuple[int, str], int] | None = None
+) -> Program:
     """A program of one part, as one of a part for each device that its nodes run on.
 
     Args:
         program: what runs.
         devices: the device of each node; the first part is that of the first node's.
+        late: for values, each with the device that receives it late, the node there that its Recv
+            waits for.
 
     Raises:
         UnimplementedError: if a loop that has no one condition lies on several devices.
@@ -52,7 +56,7 @@ def partition(program: Program, devices: Sequence[str]) -> Program:
     used = set(devices) or {part.device}
     if len(used) == 1 and not any(map(_is_apart, used)):
         return program._replace(parts=(part._replace(device=used.pop()),))
-    return _Partition(program, devices).made()
+    return _Partition(program, devices, late or {}).made()
 
 
 def _is_apart(device: str) -> bool:
@@ -112,10 +116,13 @@ class _Piece:
 class _Partition:
     """One program, taken apart."""
 
-    def __init__(self, program: Program, devices: Sequence[str]) -> None:
+    def __init__(
+        self, program: Program, devices: Sequence[str], late: Mapping[tuple[int, str], int]
+    ) -> None:
         (self._part,) = program.parts
         self._program = program
         self._devices = devices
+        self._late = late
         self._nodes = self._part.nodes
         self._blocks = list(self._part.block.walk())
         self._frame = {block.frame: place for place, block in enumerate(self._blocks)}
@@ -268,6 +275,10 @@ class _Partition:
         self._place(piece, frame, received)
         if frame:
             received.after.append(piece.rounds[frame])
+        elif (value, piece.device) in self._late and not on_host:
+            delaying = self._drafts[self._late[value, piece.device]]
+            # It may be of a branch that is not taken.
+            (received.after if self._outline is None else received.behind).append(delaying)
         return received
 
     def _may_be_dead(self, value: int) -> bool:

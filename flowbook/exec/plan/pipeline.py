@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.decisions import Placement
 from flowbook.exec.placement.homes import place_with_homes
+from flowbook.exec.placement.receiving import delays_in
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
@@ -132,7 +133,8 @@ def grow(
     )
     if len(devices) > 1:
         where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
-        program = partition(program, [where[i] for i in range(len(part.nodes))])
+        late = {key: graph.index[n] for key, n in delays_in(graph, devices, placement).items()}
+        program = partition(program, [where[i] for i in range(len(part.nodes))], late)
     prepared = Prepared(
         signature,
         program,
