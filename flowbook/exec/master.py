@@ -29,7 +29,7 @@ from flowbook.exec.plan.explaining import explain
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.pipeline import Growing, Prepared, grow
+from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
@@ -199,11 +199,13 @@ class LocalMaster:
         auto_initialize: bool,
         devices: Sequence[Device] | None = None,
         soft_placement: bool = False,
+        lossy_transfer: bool | Sequence[Tensor | str] = False,
     ) -> None:
         self.graph = graph
         self.drops = 0
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
+        self._lossy = lossy_transfer
         self._held = graph.values.held_by(self)
         host = next(device for device in self._devices if device.kind in HOST)
         self.store = Store(secrets.randbits(63), self._note_value, host)
@@ -244,7 +246,8 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base, self.store.homes, self._is_soft)
+                how = base, self.store.homes, self._is_soft, self._lossy_tensors
+                growing = grow(signature, self._devices, *how)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
@@ -269,10 +272,24 @@ class LocalMaster:
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
         if devices is not None:
-            return explain(signature, shapes, devices, {}, self._is_soft)
+            return explain(signature, shapes, devices, {}, self._is_soft, self._lossy_tensors)
         with self._lock:
             homes = dict(self.store.homes)
-        return explain(signature, shapes, self._devices, homes, self._is_soft)
+        how = self._devices, homes, self._is_soft, self._lossy_tensors
+        return explain(signature, shapes, *how)
+
+    @property
+    def _lossy_tensors(self) -> Lossy:
+        """What may be sent with half of its bits; what is not built yet is not among it."""
+        if isinstance(self._lossy, bool):
+            return self._lossy
+        graph = self.graph
+        named = [each for each in self._lossy if not isinstance(each, str)]
+        for name in [each for each in self._lossy if isinstance(each, str)]:
+            operation, _, port = name.partition(":")
+            if graph.has_operation(operation):
+                named.append(graph.get_tensor_by_name(f"{operation}:{port or 0}"))
+        return named
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:

@@ -18,10 +18,12 @@ class Output(NamedTuple):
     Attributes:
         size: the bytes that are taken for it.
         shows: the value in whose memory it lies: who makes it, and which of its outputs it is.
+        whole: the bytes of a copy of it; None if that is `size`.
     """
 
     size: int
     shows: tuple[int, int] | None = None
+    whole: int | None = None
 
 
 class Crossing(NamedTuple):
@@ -141,9 +143,6 @@ def follow(
             if source != device and key not in crossings and transfer(size, source, device):
                 times = min(job.trips, jobs[maker].trips) if maker >= 0 else 1
                 sets_out = simulation.ends[maker] if maker >= 0 else 0.0
-                if late is not None and key in late:
-                    later = max(sets_out, late[key]) - sets_out
-                    sets_out, arrival = sets_out + later, arrival + later
                 crossings[key] = Crossing(
                     maker, port, source, device, size * times, sets_out, arrival
                 )
@@ -151,7 +150,7 @@ def follow(
         begins[index], causes[index], latest[device] = begin, cause, index
         busy[device] += job.seconds[device]
     ends = simulation.ends
-    held = _held(jobs, placed, count, begins, ends, outputs, crossings, kept)
+    held = _held(jobs, placed, count, begins, ends, outputs, crossings, kept, late or {})
     last = max(range(len(jobs)), key=ends.__getitem__, default=-1)
     critical = list(_back(last, causes))[::-1]
     return Course(begins, ends, busy, list(crossings.values()), held, critical)
@@ -179,6 +178,7 @@ def _held(
     outputs: Sequence[Sequence[Output]],
     crossings: Mapping[tuple[int, int, int], Crossing],
     kept: Collection[tuple[int, int]],
+    late: Mapping[tuple[int, int, int], float],
 ) -> list[list[Held]]:
     """The values in each device's memory, each until the last that takes it has ended."""
     until: dict[tuple[int, int, int], float] = {}
@@ -202,15 +202,21 @@ def _held(
             hold(each.maker, each.port, each.source, each.end)
     for maker, port in kept:
         hold(maker, port, placed[maker], float("inf"))
-    sizes = {(maker, port): size for job in jobs for maker, port, size in job.taken}
+    fed = {port: size for job in jobs for maker, port, size in job.taken if maker < 0}
     found: list[list[Held]] = [[] for _ in range(count)]
     for key, end in until.items():
         maker, port, device = key
         if maker >= 0 and placed[maker] == device:
             held = Held(maker, port, outputs[maker][port].size, begins[maker], end)
         elif key in crossings:
-            held = Held(maker, port, sizes[maker, port], crossings[key].begin, end)
+            size = _copied(outputs[maker][port]) if maker >= 0 else fed[port]
+            # What is received late waits in the host's memory.
+            held = Held(maker, port, size, late.get(key, crossings[key].begin), end)
         else:
             continue  # It lies in host memory, and is the caller's.
         found[device].append(held)
     return found
+
+
+def _copied(output: Output) -> int:
+    return output.size if output.whole is None else output.whole

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.cost_model import link_between, seconds, size_of, work_of
 from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
 from flowbook.graph.definition.op_def import HOST
-from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped
 
 
-def jobs_of(graph: Subgraph, kinds: Sequence[str], shapes: Shaped) -> list[Job]:
-    """The nodes of a graph, as the simulation sees them."""
+def jobs_of(
+    graph: Subgraph,
+    kinds: Sequence[str],
+    shapes: Shaped,
+    is_lossy: Callable[[int], bool] = lambda value: False,
+) -> list[Job]:
+    """The nodes of a graph, as the simulation sees them.
+
+    Args:
+        graph: the graph.
+        kinds: those of the devices.
+        shapes: what is known of shapes.
+        is_lossy: whether half of the bits of a value are what crosses, if it is float32.
+    """
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
     jobs = []
@@ -33,8 +45,10 @@ def jobs_of(graph: Subgraph, kinds: Sequence[str], shapes: Shaped) -> list[Job]:
                 continue
             port = source.outputs.index(value)
             operation = shapes.of(source.operation)
-            size = size_of(operation.dtypes[port].size, operation.shapes[port])
-            taken.append((index[source], port, size))
+            dtype = operation.dtypes[port]
+            size = size_of(dtype.size, operation.shapes[port])
+            crossing = size // 2 if dtype is float32 and is_lossy(value) else size
+            taken.append((index[source], port, crossing))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])
         on_kind = {kind: seconds(work, kind) for kind in dict.fromkeys(kinds)}
         times = tuple([on_kind[kind] for kind in kinds])

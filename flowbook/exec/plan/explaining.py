@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.cost_model import size_of
@@ -13,7 +13,7 @@ from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
 from flowbook.exec.placement.receiving import late_receives, waits_of
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
-from flowbook.exec.plan.pipeline import reduced
+from flowbook.exec.plan.pipeline import Lossy, lossy_values, reduced
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
@@ -28,6 +28,7 @@ def explain(
     devices: Sequence[Device],
     homes: Mapping[ResourceKey, Device],
     is_soft: bool = False,
+    lossy: Lossy = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -37,6 +38,7 @@ def explain(
         devices: the devices.
         homes: where resources live already.
         is_soft: see `place`.
+        lossy: see `pipeline.grow`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
@@ -47,11 +49,12 @@ def explain(
     index = {node: i for i, node in enumerate(nodes)}
     outputs = [_outputs(node, graph, index, known) for node in nodes]
     placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)
-    course = _course(graph, devices, placement, known, outputs)
+    is_lossy = lossy_values(graph, lossy)
+    course = _course(graph, devices, placement, known, outputs, is_lossy)
     by_shapes = course
     if len(devices) > 1:
         better = place_with_homes(graph, devices, None, homes, known, is_soft)
-        by_shapes = _course(graph, devices, better, known, outputs)
+        by_shapes = _course(graph, devices, better, known, outputs, is_lossy)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -108,10 +111,11 @@ def _course(
     placement: Placement,
     shapes: Shaped,
     outputs: Sequence[Sequence[Output]],
+    is_lossy: Callable[[int], bool],
 ) -> Course:
     """How a step goes with some placement."""
     transfer = transfer_among(devices)
-    jobs = jobs_of(graph, [device.kind for device in devices], shapes)
+    jobs = jobs_of(graph, [device.kind for device in devices], shapes, is_lossy)
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}
@@ -132,19 +136,20 @@ def _outputs(
     aliases = {} if op_def.computes else op_def.aliases or {}
     found = []
     for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
-        if op_def.is_handle or op_def.reads_as is not None:
-            found.append(Output(0))  # It lies in a variable.
-        elif port not in aliases:
-            found.append(Output(size_of(dtype.size, shape)))
-        else:
-            value = node.inputs[aliases[port]]
-            maker = graph.producer.get(value)
-            if value in graph.constants:
-                found.append(Output(0))
-            elif maker is None:
-                found.append(Output(0, (-1, value)))
+        whole = size_of(dtype.size, shape)
+        size, shows = 0, None
+        # What is a handle, or is read of a variable, lies there.
+        if not op_def.is_handle and op_def.reads_as is None:
+            if port not in aliases:
+                size = whole
             else:
-                found.append(Output(0, (index[maker], maker.outputs.index(value))))
+                value = node.inputs[aliases[port]]
+                maker = graph.producer.get(value)
+                if value not in graph.constants:
+                    shows = -1, value
+                    if maker is not None:
+                        shows = index[maker], maker.outputs.index(value)
+        found.append(Output(size, shows, whole))
     return found
 
 
