@@ -439,6 +439,18 @@ CHANGES = (
         ("exec/placement/test_receiving.py",),
     ),
     Change(
+        "graph/gradients/recomputing.py",
+        "control_inputs=after",
+        "control_inputs=()",
+        ("graph/gradients/test_recomputing.py",),
+    ),
+    Change(
+        "graph/gradients/recomputing.py",
+        "and op_def.is_pure",
+        "",
+        ("graph/gradients/test_recomputing.py",),
+    ),
+    Change(
         "graph/numerics/truncation.py",
         "xp.where(xp.isnan(x), bits & _SIGN | _NAN, bits)",
         "bits",
