@@ -421,6 +421,18 @@ CHANGES = (
     ),
     Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
     Change(
+        "exec/engine/rendezvous.py",
+        "            self._sent.clear()\n",
+        "            self.aborted = None\n",
+        ("exec/engine/test_rendezvous.py",),
+    ),
+    Change(
+        "exec/engine/bind.py",
+        "            and op_def is not receive_op\n",
+        "",
+        ("exec/engine/test_rendezvous.py",),
+    ),
+    Change(
         "exec/placement/receiving.py",
         "latest = wanted - transfer(size, placed[maker], device)",
         "latest = wanted",
@@ -913,7 +925,7 @@ CHANGES = (
     ),
     Change(
         "exec/placement/homes.py",
-        "if undecided:",
+        "if not users.issubset(graph.node_of):",
         "if False:",
         ("exec/resources/test_on_devices.py",),
     ),
@@ -1163,7 +1175,7 @@ CHANGES = (
     # Attributes that make no sense
     Change(
         "exec/engine/bind.py",
-        "op_def.is_builtin and any(out.token in op_def.attributes for out in op_def.outputs)",
+        "any(out.token in op_def.attributes for out in op_def.outputs)",
         "False",
         (HOSTILE,),
     ),

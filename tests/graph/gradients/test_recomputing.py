@@ -28,6 +28,7 @@ LAYERS: list[Any] = [
     lambda h, other, w: fb.add_n(fb.split(fb.concat([h, other], 1), 2, axis=1)),
     lambda h, other, w: fb.cond(fb.reduce_sum(h) > 0.0, lambda: fb.sin(h), lambda: h * 2.0),
     lambda h, other, w: twice(h, w),
+    lambda h, other, w: fb.random_gamma([], fb.abs(h) + 0.5, seed=5),
 ]
 
 networks = st.lists(
@@ -90,6 +91,19 @@ def test_less_memory_is_told_and_taken() -> None:
             sess.run(steps[0], {x: given})
 
 
+def test_it_is_computed_where_it_is_needed() -> None:
+    x = fb.placeholder(fb.float32, [500, 64], name="x")
+    layers = deep(x, 16)
+    loss = fb.reduce_mean(fb.square(layers[-1]))
+    peaks = []
+    for kept in (None, layers[4:16:4]):
+        [slope] = fb.gradients(loss, x, recompute=kept)
+        with fb.Session() as sess, sess.trace() as trace:
+            sess.run(slope, {x: np.ones((500, 64))})
+            peaks += [share.peak for share in trace.by_device().shares.values()]
+    assert peaks[1] < 0.6 * peaks[0]
+
+
 def test_what_comes_after_all_that_is_kept_is_not_computed_again() -> None:
     x = fb.placeholder(fb.float32, [4, 64], name="x")
     layers = deep(x, 6)
@@ -98,6 +112,17 @@ def test_what_comes_after_all_that_is_kept_is_not_computed_again() -> None:
     again = [op for op in x.graph.operations[before:] if "_again/" in op.name]
     # Three layers of a product and a tanh.
     assert sorted(op.type for op in again) == ["MatMul"] * 3 + ["Tanh"] * 3
+
+
+def test_what_draws_is_not_done_twice() -> None:
+    x = fb.placeholder(fb.float32, [4], name="x")
+    drawn = fb.random_gamma([], x * x + 0.5, seed=5)
+    h = fb.tanh(fb.exp(drawn) * 0.1)
+    [slope] = fb.gradients(fb.reduce_sum(h), x, recompute=[h])
+    again = [op.type for op in x.graph.operations if "_again/" in op.name]
+    assert "Exp" in again
+    assert sum(op.op_def.owns == "random_state" for op in x.graph.operations) == 1
+    assert slope is not None
 
 
 def test_gradients_of_such_gradients() -> None:
