@@ -1,17 +1,19 @@
 # What a person does with Flowbook's source. Everything lives in .venv; nothing needs root.
 
 PYTHON ?= python3
+NEWEST_PYTHON ?= python3.13
 VENV := .venv/bin
 BUNDLE := flowbook/widgets/static/flowbook.js
 EXTENSION := .venv/share/jupyter/labextensions/flowbook
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test soak bench docs proto front-end format clean
+.PHONY: lab tutorial test oldest newest soak bench docs proto front-end format clean
 
-# JupyterLab on the welcome notebook, its options in LAB_OPTIONS.
+# JupyterLab on the welcome notebook, beside guides and examples; its options in LAB_OPTIONS.
 lab: .venv/lab.stamp front-end
 	$(VENV)/jupyter trust notebooks/*.ipynb
-	$(VENV)/jupyter lab $(LAB_OPTIONS) notebooks/welcome.ipynb
+	$(VENV)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/welcome.ipynb \
+		$(LAB_OPTIONS)
 
 # The welcome notebook without a browser: what it prints and shows, as text.
 tutorial: .venv/lab.stamp
@@ -20,6 +22,14 @@ tutorial: .venv/lab.stamp
 # The phases that tools/phases.py lists with their time budgets; PHASES="types layers" picks some.
 test: .venv/dev.stamp front-end
 	$(VENV)/python tools/phases.py $(PHASES)
+
+# Some tests on the oldest versions of other packages that pyproject.toml admits.
+oldest:
+	$(PYTHON) tools/bounds.py oldest .venv/oldest
+
+# The same on the newest versions, and on a newer Python.
+newest:
+	$(NEWEST_PYTHON) tools/bounds.py newest .venv/newest
 
 soak: .venv/dev.stamp
 	$(VENV)/python -m pytest -m soak --hypothesis-profile soak --timeout 0
@@ -35,7 +45,7 @@ docs: .venv/dev.stamp
 proto: .venv/proto.stamp
 	.venv/proto/bin/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
-		flowbook/exec/plan/program.proto
+		flowbook/exec/plan/program.proto flowbook/tensorflow/messages.proto
 
 # The live views, and JupyterLab's extension. Without npm a notebook shows the static forms.
 front-end:

@@ -30,6 +30,8 @@ class Case:
     `beside` is the same work without what the row is about.  The two alternate in one process,
     `period` steps of each, so that what they share cannot be taken for their difference; a step
     that does more every so often has that as its period.
+
+    `predicted` is how many seconds the system has said a step would take, before it ran one.
     """
 
     step: Callable[[], object]
@@ -38,6 +40,7 @@ class Case:
     burst: int = 1
     beside: Callable[[], object] | None = None
     period: int = 1
+    predicted: float | None = None
 
 
 # Receives the system's module (`fb`, `tf`, `jax`, `torch`, `np`), so that a row can be read in
@@ -80,6 +83,17 @@ class Above:
 
 
 @dataclass(frozen=True)
+class Near:
+    """A target for what was predicted: by at most this share from the fastest turn's time."""
+
+    share: float
+
+    def describe(self, unit: str) -> str:
+        """Say the target, as in `within 30 % of the prediction`."""
+        return f"within {100 * self.share:g} % of the prediction"
+
+
+@dataclass(frozen=True)
 class Row:
     """One line of the table.
 
@@ -99,7 +113,7 @@ class Row:
     name: str
     title: str
     cases: Mapping[str, MakeCase]
-    target: AtMost | Within | Above
+    target: AtMost | Within | Above | Near
     unit: str
     divisor: int = 1
     rtol: float = 1e-5

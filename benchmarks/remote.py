@@ -30,6 +30,7 @@ class RemoteCase:
         self.label = label
         self.value: npt.NDArray[Any]
         self.versions: dict[str, str] = {}
+        self.predicted: float | None = None
         self.samples: list[list[float]] = []
         self.beside: list[list[float]] = []
         self._process = process
@@ -37,10 +38,11 @@ class RemoteCase:
         self._resident_at_start: int | None = None
 
     def open(self, row: str, *, quick: bool) -> None:
-        """Build the case over there; sets its value and versions."""
+        """Build the case over there; sets its value, versions and prediction."""
         answer = self._ask({"do": "open", "row": row, "label": self.label, "quick": quick})
         self.value = protocol.decode_array(answer["value"])
         self.versions = answer["versions"]
+        self.predicted = answer["predicted"]
 
     def warm_up(self) -> None:
         """Bring it to its steady state."""

@@ -150,6 +150,8 @@ def _ratio(row: RowResult) -> str:
     if row.get("above"):
         above = {key: 100 * share for key, share in row["above"].items()}
         return "{median:+.1f} % [{low:+.1f} to {high:+.1f}] beside plain".format(**above)
+    if row.get("predicted"):
+        return f"{row['predicted']:.2f} x the fastest turn was predicted"
     if row["ratio"] is None:
         return "–"
     ratio = row["ratio"]

@@ -57,7 +57,8 @@ def _open(request: protocol.Message) -> tuple[protocol.Message, clock.Timer | No
     effort = clock.QUICK if request["quick"] else clock.BUSY if row.busy else clock.FULL
     timer = clock.Timer(case, effort)
     value = protocol.encode_array(as_value(case.value))
-    return {"value": value, "versions": system.versions()}, timer
+    answer = {"value": value, "versions": system.versions(), "predicted": case.predicted}
+    return answer, timer
 
 
 def _claim_standard_output() -> IO[str]:

@@ -21,7 +21,7 @@ from flowbook.graph.definition.keywords import GONE, RENAMED
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the generated pages, and the navigation: guides, then the reference by namespace."""
+    """Add the reference, by namespace, and the navigation."""
     contents = []
     sections: list[Any] = ["reference/index.md"]
     for name, namespace in _namespaces().items():
@@ -43,11 +43,25 @@ def on_files(files: Files, config: Any) -> Files:
         sections.append({shown: pages})
     index = "# Reference\n\n" + "\n".join(contents)
     files.append(File.generated(config, "reference/index.md", content=index))
-    guides = sorted(f.src_uri for f in files if f.src_uri.startswith("guide-"))
     spellings = File.generated(config, "spellings.md", content=_spellings())
     files.append(spellings)
-    config["nav"] = ["index.md", *guides, "spellings.md", {"Reference": sections}]
+    config["nav"] = [
+        "index.md",
+        "installing.md",
+        {"Tutorials": _pages(files, "tutorials/")},
+        {"Guides": sorted(_pages(files, "guide-"))},
+        {"Examples": ["examples/index.md", *_pages(files, "examples/")]},
+        "questions.md",
+        {"Coming from TensorFlow 1": ["from-tensorflow.md", "spellings.md"]},
+        {"Reference": sections},
+    ]
     return files
+
+
+def _pages(files: Files, start: str) -> list[str]:
+    """The pages whose paths begin so, but for the first of a folder."""
+    pages = [f.src_uri for f in files if f.src_uri.startswith(start)]
+    return [page for page in pages if page.endswith(".md") and not page.endswith("index.md")]
 
 
 def _spellings() -> str:

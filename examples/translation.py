@@ -105,8 +105,8 @@ class Translator:
         self.mask = is_word[:, None]
         zeros = fb.zeros([self.count, units])
         outputs, states = fb.nn.bidirectional_dynamic_rnn(
-            _gru(width, units, "forwards"),
-            _gru(width, units, "backwards"),
+            fb.layers.gru_cell(units, name="forwards"),
+            fb.layers.gru_cell(units, name="backwards"),
             fb.layers.embedding(source, len(WORDS), width, name="words"),
             zeros,
             zeros,
@@ -117,7 +117,7 @@ class Translator:
         first = fb.layers.dense(fb.concat(states, 1), units, fb.tanh, name="first")
         self.first_state = (first, zeros)
         self.embeddings = _variable([SYMBOLS + 1, width], "embeddings")
-        self.cell = _gru(width + units, units, "decoder")
+        self.cell = fb.layers.gru_cell(units, name="decoder")
         self.joining = _variable([3 * units, units], "joining")
         self.kernel = _variable([units, SYMBOLS], "kernel")
 
@@ -253,20 +253,6 @@ def _is_unfinished(last: Any, *_: Any) -> Any:
 
 def _variable(shape: list[int], name: str) -> Any:
     return fb.Variable(fb.initializers.glorot_uniform()(shape), name=name)
-
-
-def _gru(width: int, units: int, name: str) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """A cell with variables of its own."""
-    with fb.name_scope(name):
-        weights = (
-            _variable([width + units, 2 * units], "gate_kernel"),
-            fb.Variable(fb.ones([2 * units]), name="gate_bias"),
-            _variable([width + units, units], "candidate_kernel"),
-            fb.Variable(fb.zeros([units]), name="candidate_bias"),
-        )
-    # Read here, before any loop, and not in each step.
-    read = [fb.identity(weight) for weight in weights]
-    return lambda x, state: fb.nn.gru_cell(x, state, *read)
 
 
 def training_step(loss: Any, steps: int, rate: float = 5e-3) -> Any:

@@ -3,7 +3,7 @@
 The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
 neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
 `fb.signal` frames of signals, `fb.sparse` what sparse tensors have, `fb.summary` what charts show,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.train` optimizers, `fb.errors` what can go wrong; `fb.onnx` and `fb.tensorflow` exchange models.
 """
 
 __version__ = "0.1.0"
@@ -22,6 +22,7 @@ from flowbook import signal as signal
 from flowbook import sparse as sparse
 from flowbook import strings as strings
 from flowbook import summary as summary
+from flowbook import tensorflow as tensorflow
 from flowbook import train as train
 from flowbook._public import make_public as _make_public
 from flowbook.exec import waits as _waits
@@ -29,6 +30,7 @@ from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
+from flowbook.exec.kernels.cuda import random_numbers as _gpu_numbers  # noqa: F401  # Registers.
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *
 from flowbook.exec.session.calibration import *
@@ -124,8 +126,10 @@ from flowbook.graph.ops.outside.files import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
 from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.array_readers import *
 from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
+from flowbook.graph.ops.queues.queue import *
 from flowbook.graph.ops.queues.queues import *
 from flowbook.graph.ops.queues.readers import *
 from flowbook.graph.ops.random.distributions import *
@@ -145,6 +149,8 @@ from flowbook.graph.ops.signal.fourier import *
 from flowbook.graph.ops.sparse.products import *
 from flowbook.graph.ops.state.initialising import *
 from flowbook.graph.ops.state.marks import *
+from flowbook.graph.ops.state.session_tensors import *
+from flowbook.graph.ops.state.temporary import *
 from flowbook.graph.ops.state.variables import *
 from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *

@@ -16,7 +16,7 @@ from flowbook.graph.model.registry import op_definitions
 from flowbook.graph.model.tensor import Tensor
 
 # Modules for users that list themselves what they hold. Others are the layers behind flowbook.
-_OTHERS = ("errors", "onnx")
+_OTHERS = ("errors", "onnx", "tensorflow")
 
 # OpDef asks which module calls it; operations and tensors are made by calls of operation types,
 # of which they would take a fifth of the time.

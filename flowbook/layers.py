@@ -7,4 +7,5 @@ from flowbook.train.layers.convolutional import *
 from flowbook.train.layers.core import *
 from flowbook.train.layers.normalisation import *
 from flowbook.train.layers.recurrent import *
+from flowbook.train.layers.recurrent_cells import *
 from flowbook.train.layers.regularizers import regularization_loss as regularization_loss

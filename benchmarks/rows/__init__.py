@@ -16,6 +16,7 @@ from benchmarks.rows import (
     lstm,
     mlp,
     operations,
+    prediction,
     queues,
     random_numbers,
     run_overhead,
@@ -41,6 +42,7 @@ _MODULES = (
     word2vec,
     queues,
     saving,
+    prediction,
     operations,
     random_numbers,
 )

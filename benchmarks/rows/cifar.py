@@ -37,7 +37,8 @@ def _problem() -> tuple[Any, Any, list[Any]]:
     return images, random.integers(0, 10, _BATCH).astype(np.int32), weights(_SHAPES)
 
 
-def _flowbook(fb: Any) -> Case:
+def trained(fb: Any) -> tuple[Any, list[Any], dict[Any, Any]]:
+    """A session, and the fetches and feeds of a step."""
     from examples import cifar10
 
     images, labels, values = _problem()
@@ -48,8 +49,12 @@ def _flowbook(fb: Any) -> Case:
         loss = cifar10.loss(cifar10.cifar10(x), y)
         train = fb.train.GradientDescentOptimizer(_RATE).minimize(loss)
     session = start(fb, graph, values)
-    feeds = {x: images, y: labels}
-    return training(lambda: session.run([loss, train], feeds)[0])
+    return session, [loss, train], {x: images, y: labels}
+
+
+def _flowbook(fb: Any) -> Case:
+    session, fetches, feeds = trained(fb)
+    return training(lambda: session.run(fetches, feeds)[0])
 
 
 def _tf1(tf: Any) -> Case:

@@ -25,7 +25,8 @@ def _problem() -> tuple[Any, Any, list[Any]]:
     return words, targets, [*drawn, np.zeros(_WORDS, np.float32)]
 
 
-def _flowbook(fb: Any) -> Case:
+def trained(fb: Any) -> tuple[Any, list[Any], dict[Any, Any]]:
+    """A session, and the fetches and feeds of a step."""
     from examples import language_model
 
     words, targets, values = _problem()
@@ -36,8 +37,12 @@ def _flowbook(fb: Any) -> Case:
         model = language_model.language_model(x, y, _WORDS, _UNITS)
         train = language_model.training_step(model.loss, _RATE, _LARGEST_NORM)
     session = start(fb, graph, values)
-    feeds = {x: words, y: targets}
-    return training(lambda: session.run([model.loss, train], feeds)[0])
+    return session, [model.loss, train], {x: words, y: targets}
+
+
+def _flowbook(fb: Any) -> Case:
+    session, fetches, feeds = trained(fb)
+    return training(lambda: session.run(fetches, feeds)[0])
 
 
 def _tf1(tf: Any) -> Case:

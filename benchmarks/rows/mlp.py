@@ -73,17 +73,21 @@ def _training(fb: Any, problem: _Problem, x: Any, labels: Any) -> list[Any]:
     return [loss, train]
 
 
-def _flowbook(fb: Any, watch: Callable[[Any], object] | None = None) -> Case:
+def trained(fb: Any) -> tuple[Any, list[Any], dict[Any, Any]]:
+    """A session, and the fetches and feeds of a step."""
     problem = _problem()
     graph = fb.Graph()
     with graph.as_default():
         x = fb.placeholder(fb.float32, [_BATCH, _INPUTS], name="x")
         labels = fb.placeholder(fb.int32, [_BATCH], name="labels")
         fetches = _training(fb, problem, x, labels)
-    session = fb.Session(graph=graph)
+    return fb.Session(graph=graph), fetches, {x: problem.x, labels: problem.labels}
+
+
+def _flowbook(fb: Any, watch: Callable[[Any], object] | None = None) -> Case:
+    session, fetches, feeds = trained(fb)
     if watch is not None:
         watch(session)
-    feeds = {x: problem.x, labels: problem.labels}
     return _case(lambda: session.run(fetches, feeds)[0])
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,8 @@ from benchmarks.case import Case, Row, Within
 
 _CAPACITY = 100
 _BATCH = 32
+# Lines in a step, and those that a runner reads at a time.
+_STEP, _AT_ONCE = 64 * _BATCH, 256
 _ROWS = np.arange(64 * 100, dtype=np.float32).reshape(100, 64)
 
 
@@ -67,6 +73,54 @@ def _batch_tf1(tf: Any) -> Case:
     return Case(step=lambda: session.run(total), value=session.run(total))
 
 
+def _file_of_lines() -> str:
+    """A file of many lines of one kind, so that every batch has the same sum."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
+        file.write("1,0.5\n" * 10_000)
+    atexit.register(os.remove, file.name)
+    return file.name
+
+
+def _lines_case(session: Any, total: Any) -> Case:
+    """So many batches at a time that what waits in the queue before makes no difference."""
+
+    def step() -> None:
+        for _ in range(_STEP // _BATCH):
+            session.run(total)
+
+    return Case(step=step, value=session.run(total))
+
+
+def _lines_flowbook(fb: Any, at_once: int | None = None) -> Case:
+    graph = fb.Graph()
+    with graph.as_default():
+        names = fb.train.string_input_producer([_file_of_lines()], shuffle=False)
+        reader = fb.TextLineReader()
+        _, lines = reader.read_up_to(names, at_once) if at_once else reader.read(names)
+        number, x = fb.decode_csv(lines, [[0], [0.0]])
+        enqueue_many, capacity = bool(at_once), 8 * _BATCH
+        batch = fb.train.batch([number, x], _BATCH, capacity=capacity, enqueue_many=enqueue_many)
+        total = fb.reduce_sum(fb.cast(batch[0], fb.float32) + batch[1])
+    session = fb.Session(graph=graph)
+    return _lines_case(session, total)
+
+
+def _lines_tf1(tf: Any, at_once: int | None = None) -> Case:
+    graph = tf.Graph()
+    with graph.as_default():
+        names = tf.train.string_input_producer([_file_of_lines()], shuffle=False)
+        reader = tf.TextLineReader()
+        _, lines = reader.read_up_to(names, at_once) if at_once else reader.read(names)
+        number, x = tf.decode_csv(lines, [[0], [0.0]])
+        enqueue_many, capacity = bool(at_once), 8 * _BATCH
+        batch = tf.train.batch([number, x], _BATCH, capacity=capacity, enqueue_many=enqueue_many)
+        total = tf.reduce_sum(tf.cast(batch[0], tf.float32) + batch[1])
+    session = tf1.session(tf, graph)
+    with graph.as_default():
+        tf.train.start_queue_runners(session)
+    return _lines_case(session, total)
+
+
 ROWS = (
     Row(
         name="queue",
@@ -81,5 +135,24 @@ ROWS = (
         cases={"flowbook": _batch_flowbook, "tf1": _batch_tf1},
         target=Within(1.0, "tf1"),
         unit="us",
+    ),
+    Row(
+        name="queue_lines",
+        title="a line of a file, read and decoded from CSV by a runner, in batches of 32",
+        cases={"flowbook": _lines_flowbook, "tf1": _lines_tf1},
+        target=Within(1.0, "tf1"),
+        unit="us",
+        divisor=_STEP,
+    ),
+    Row(
+        name="queue_lines_many",
+        title=f"the same, {_AT_ONCE} lines at a time",
+        cases={
+            "flowbook": partial(_lines_flowbook, at_once=_AT_ONCE),
+            "tf1": partial(_lines_tf1, at_once=_AT_ONCE),
+        },
+        target=Within(1.0, "tf1"),
+        unit="us",
+        divisor=_STEP,
     ),
 )

@@ -147,6 +147,8 @@ class Tracker:
             bring_back(cell)
         earlier = self._latest.pop(cell, None)
         author = self._author(cell, earlier, info)
+        for graph in list(cell.graphs):
+            graph.begin_execution(author)
         if earlier is not None:
             notices += earlier.close_owned()
             author.succession.follow(earlier.succession)

@@ -8,16 +8,19 @@ that made the runner, a coordinator.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flowbook.exec.engine.executor import Executions, also_listed_in
 from flowbook.exec.engine.given_up import thread_of
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of, runners_of
+from flowbook.graph.model.touch import STREAM
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
@@ -63,6 +66,7 @@ class Feeder:
 
     Attributes:
         runner: see above.
+        coordinator: see above.
         closed: whether they have been told to stop.
         error: what the first of them failed with.
         threads: the threads.
@@ -76,10 +80,10 @@ class Feeder:
         may_close: Callable[[Operation], bool],
     ) -> None:
         self.runner = runner
+        self.coordinator = coordinator
         self.closed = False
         self.error: OpError | None = None
         self._master = master
-        self._coordinator = coordinator
         self._may_close = may_close
         self._steps = Executions()
         self._lock = threading.Lock()
@@ -99,12 +103,22 @@ class Feeder:
         """How many of the threads have not come to their end."""
         return self._running
 
+    @property
+    def queue(self) -> Operation:
+        """What owns the queue that they fill."""
+        return self.runner.inputs[0].op
+
+    def needed(self) -> set[Operation]:
+        """What their rounds need."""
+        rounds = rounds_of(self.runner)
+        return {op for each in rounds for op in ancestors(each, by_control=True)}
+
     def start(self) -> None:
         """Start the threads."""
-        if self._coordinator is not None:
+        if self.coordinator is not None:
             for thread in self.threads:
-                self._coordinator.register_thread(thread)
-            self._coordinator.call_on_stop(self.stop)
+                self.coordinator.register_thread(thread)
+            self.coordinator.call_on_stop(self.stop)
         for thread in self.threads:
             thread.start()
 
@@ -144,18 +158,18 @@ class Feeder:
                 return
             self.error = found
         self._shut(is_cancelling=True)
-        if self._coordinator is not None:
-            self._coordinator.request_stop(found)
+        if self.coordinator is not None:
+            self.coordinator.request_stop(found)
 
     def _end(self) -> None:
         with self._lock:
             self._running -= 1
-        if self.error is None and self._may_close(self.runner.inputs[0].op):
+        if self.error is None and self._may_close(self.queue):
             self._shut(is_cancelling=False)
 
     def _shut(self, is_cancelling: bool) -> None:
         """Close the queue, with the error if there is one."""
-        queue = self.runner.inputs[0].op
+        queue = self.queue
         assert queue.key is not None
         assert queue.op_def.owns is not None
         definition = Definition(queue.op_def.owns, queue.attributes)
@@ -178,6 +192,9 @@ class Feeding:
         self._feeders: dict[Operation, Feeder] = {}
         self._lock = threading.Lock()
         self._is_closed = False
+        # While some are stopped, those that are to start when that is over.
+        self._to_start: dict[Operation, Coordinator | None] | None = None
+        self._stopping = threading.Lock()
 
     def wanted(self, queue: Operation) -> None:
         """Have a queue filled, now that something waits at it."""
@@ -196,6 +213,9 @@ class Feeding:
     ) -> list[threading.Thread]:
         """Start a runner, unless it has been; its threads."""
         with self._lock:
+            if self._to_start is not None:
+                self._to_start.setdefault(runner, coordinator)
+                return []
             feeder = self._feeders.get(runner)
             if self._is_closed or (feeder is not None and not feeder.closed):
                 return []
@@ -208,13 +228,51 @@ class Feeding:
             feeder.start()
         return feeder.threads
 
+    @contextmanager
+    def stopped(self, owners: Iterable[Operation]) -> Iterator[set[Operation]]:
+        """Stop for a block all that hands on what some resources give; it starts again behind it.
+
+        Args:
+            owners: what owns the resources.
+
+        Returns:
+            What owns the queues and streams that hold what was read ahead, as for `with`.
+        """
+        with self._stopping:
+            with self._lock:
+                self._to_start = {}
+            try:
+                depending = self._depending_on(owners)
+                for feeder in depending:
+                    if not feeder.closed:
+                        feeder.close()
+                        self.start(feeder.runner, feeder.coordinator)
+                yield {
+                    *[feeder.queue for feeder in depending],
+                    *[op for f in depending for op in f.needed() if op.op_def.owns == STREAM.name],
+                }
+            finally:
+                with self._lock:
+                    starting, self._to_start = self._to_start, None
+                for runner, coordinator in (starting or {}).items():
+                    self.start(runner, coordinator)
+
+    def _depending_on(self, owners: Iterable[Operation]) -> list[Feeder]:
+        """Those that have been started and need some resources, or queues that such others fill."""
+        touched, feeders = set(owners), list(self._feeders.values())
+        found: list[Feeder] = []
+        while more := [f for f in feeders if f not in found and touched & {f.queue, *f.needed()}]:
+            found += more
+            touched |= {feeder.queue for feeder in more}
+        return found
+
     def feeder(self, runner: Operation) -> Feeder | None:
         """The threads of a runner, if it has been started."""
         return self._feeders.get(runner)
 
     def of(self, queue: Operation) -> list[Feeder]:
         """Those that fill a queue, or did."""
-        return [f for f in list(self._feeders.values()) if f.runner.inputs[0].op is queue]
+        return [f for f in list(self._feeders.values()) if f.queue is queue]
 
     @property
     def running(self) -> int:

@@ -10,7 +10,7 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,22 +18,27 @@ from typing import Any, Protocol
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.code.tally import Ran, Tallies
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.exhausted import holders
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.plan.explaining import explain
+from flowbook.exec.placement.decisions import Placement, Settled
+from flowbook.exec.placement.measurements import Measured, Measurements
+from flowbook.exec.placement.search import Search
+from flowbook.exec.plan.explaining import explain, explain_found
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
+from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.store import Store, usable_on
+from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
@@ -41,6 +46,7 @@ from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import (
     DataLossError,
     FailedPreconditionError,
+    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
 )
@@ -115,6 +121,37 @@ class Master(Protocol):
 
         Raises:
             InvalidArgumentError: as `prepare`.
+        """
+
+    def search(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        """The plan of a signature as it is placed now, and those that a search finds, with names.
+
+        Raises:
+            InvalidArgumentError: as `prepare`.
+        """
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Predict from now on by what operations took on devices, which are given by name."""
+
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        """The devices, by name, of the operations that were put somewhere."""
+
+    def replace(
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        """Have operations run on other devices, given by name, and what they touch live there.
+
+        Args:
+            moves: where operations are to be; None for wherever a step ends early.
+            asked: what has to be possible then, besides what is prepared.
+            deadline: when to give up waiting for steps that are under way.
+
+        Raises:
+            InvalidArgumentError: if an operation cannot be where it should; nothing has moved then.
+            DeadlineExceededError: as `snapshot`; likewise.
         """
 
     def keeps(self, prepared: Prepared) -> bool:
@@ -206,6 +243,8 @@ class LocalMaster:
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
         self._lossy = lossy_transfer
+        self._moved: weakref.WeakKeyDictionary[Operation, Device] = weakref.WeakKeyDictionary()
+        self._measured = Measurements()
         self._held = graph.values.held_by(self)
         host = next(device for device in self._devices if device.kind in HOST)
         self.store = Store(secrets.randbits(63), self._note_value, host)
@@ -246,7 +285,7 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                how = base, self.store.homes, self._is_soft, self._lossy_tensors
+                how = base, self._settled, self._is_soft, self._lossy_tensors
                 growing = grow(signature, self._devices, *how)
                 found = growing.prepared
                 if instruments:
@@ -271,12 +310,98 @@ class LocalMaster:
         devices: Sequence[Device] | None = None,
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
+        is_soft, measured, lossy = self._is_soft, self._measured, self._lossy_tensors
         if devices is not None:
-            return explain(signature, shapes, devices, {}, self._is_soft, self._lossy_tensors)
+            return explain(signature, shapes, devices, Settled(), is_soft, measured, False, lossy)
         with self._lock:
-            homes = dict(self.store.homes)
-        how = self._devices, homes, self._is_soft, self._lossy_tensors
-        return explain(signature, shapes, *how)
+            settled = self._settled
+        how = settled, is_soft, measured, True, lossy
+        return explain(signature, shapes, self._devices, *how)
+
+    def search(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        """The plan of a signature as it is placed now, and those that a search finds."""
+        with self._lock:
+            settled = self._settled
+        known = self._is_soft, self._measured
+        how = settled, *known, search, self._lossy_tensors
+        return explain_found(signature, shapes, self._devices, *how)
+
+    @property
+    def _settled(self) -> Settled:
+        """What holds already of placement."""
+        return Settled(dict(self.store.homes), dict(self._moved))
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Predict from now on by what operations took on devices, which are given by name."""
+        kinds = {device.name: device.kind for device in self._devices}
+        with self._lock:
+            for operation, device, found in measured:
+                self._measured.add(operation, kinds[device], found)
+
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        """The devices, by name, of the operations that were put somewhere."""
+        return {operation: device.name for operation, device in list(self._moved.items())}
+
+    def replace(
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        """Have operations run on other devices, given by name, and what they touch live there."""
+        devices = {device.name: device for device in self._devices}
+        moved = {op: devices[name] for op, name in moves.items() if name is not None}
+        with self._lock:
+            signatures = [prepared.signature for prepared in self._prepared.values()]
+            placed = [each for each in dict.fromkeys([asked, *signatures]) if not any(each.is_late)]
+            before = self._settled
+            kept = {op: device for op, device in before.moved.items() if op not in moves}
+            settled = before._replace(moved={**kept, **moved})
+            homes = settle(moved, placed, self._devices, settled, self._is_soft)
+        # Not under the lock: the steps that are waited for may need it.
+        gates = self.store.gates(["", *[key.container for key in homes]])
+        with all_closed(gates, deadline), self._lock:
+            lived = self._settled.homes
+            gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
+            self._move(homes, {key: lived[key] for key in gone})
+            state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
+            self._moved.update(moved)
+            for operation in moves.keys() - moved.keys():
+                self._moved.pop(operation, None)
+            elsewhere: dict[str, str] = {}
+            dropped = 0
+            for key, prepared in list(self._prepared.items()):
+                if any(op in moves or op.key in gone for op in prepared.operations):
+                    elsewhere |= _elsewhere(prepared.placement, moved)
+                    self._drop(key)
+                    dropped += 1
+        return Replacement(elsewhere, state, dropped)
+
+    def _move(
+        self, homes: Mapping[ResourceKey, Device], before: Mapping[ResourceKey, Device]
+    ) -> None:
+        """Have resources live on other devices, all of them or none."""
+        try:
+            for key, home in homes.items():
+                resource = self.store.find(key)
+                if key.container and resource is not None and not usable_on(resource, home):
+                    raise InvalidArgumentError(
+                        f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
+                        f"container {key.container!r}",
+                        hint="leave what uses it there too",
+                    )
+                self.store.settle(key, home)
+        except BaseException:
+            for key, home in before.items():
+                self.store.settle(key, home)
+            raise
+
+    def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
+        """What is told of a resource that lives elsewhere now."""
+        resource, size = self.store.find(key), 0
+        if isinstance(resource, VariableResource) and resource.is_initialized:
+            size = resource.bytes
+        return MovedState(key.name, source.name, destination.name, size)
 
     @property
     def _lossy_tensors(self) -> Lossy:
@@ -293,7 +418,7 @@ class LocalMaster:
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
-            if operation.key is not None and not operation.key.is_shared:
+            if operation.key is not None:
                 self._watch(operation, operation.key)
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
@@ -357,7 +482,7 @@ class LocalMaster:
         """Run one step; variables that it needs are initialised before."""
         runner = self._runners.get(prepared)
         if runner is None or runner.epoch != self.store.epoch:
-            runner = self._initialized(prepared, feeds, deadline)
+            prepared, runner = self._initialized(prepared, feeds, deadline)
         try:
             return runner.run(feeds, deadline)
         except StepFailed as failed:
@@ -372,8 +497,9 @@ class LocalMaster:
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
     ) -> Sequence[Any]:
         """Run one step as `run` does, and initialise nothing."""
+        prepared, runner = self._current(prepared)
         try:
-            return self._runner_of(prepared).run(feeds, deadline)
+            return runner.run(feeds, deadline)
         except StepFailed as failed:
             error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -397,7 +523,7 @@ class LocalMaster:
 
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
-        runner = self._initialized(prepared, (), None)
+        prepared, runner = self._initialized(prepared, (), None)
         return LocalPartialStep(prepared, runner, self.error_of)
 
     def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
@@ -407,18 +533,19 @@ class LocalMaster:
             error.details += holders(failure, prepared, feeds, self.store, self.graph)
         return error
 
-    def _runner_of(self, prepared: Prepared) -> Runner | Joint:
-        """What runs a prepared signature, made anew if it was dropped."""
+    def _current(self, prepared: Prepared) -> tuple[Prepared, Runner | Joint]:
+        """A signature as it is prepared now, and what runs it: it may have been dropped."""
         runner = self._runners.get(prepared)
-        if runner is None:
-            runner = self._runner(prepared)
-        return runner
+        while runner is None:
+            prepared = self.prepare(prepared.signature, prepared.instruments)
+            runner = self._runners.get(prepared)
+        return prepared, runner
 
     def _initialized(
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
-    ) -> Runner | Joint:
-        """What runs a prepared signature, whose variables have been seen to."""
-        runner = self._runner_of(prepared)
+    ) -> tuple[Prepared, Runner | Joint]:
+        """A signature as it is prepared now, and what runs it; its variables were seen to."""
+        prepared, runner = self._current(prepared)
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
@@ -428,7 +555,7 @@ class LocalMaster:
             seen = runner.seen[1] if runner.seen[0] == epoch else 0
             self._initialisation.prepare_for(prepared.stateful[seen:], fed, given, deadline)
             runner.epoch = epoch
-        return runner
+        return prepared, runner
 
     # Resources
 
@@ -450,13 +577,14 @@ class LocalMaster:
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+        owners = self._owners_by_key()
         with all_closed(self._gates([v.op for v in variables]), deadline):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
             values = {v.op: self._variable(v.op).fetch() for v in variables}
             states = {
-                key.name: State(kind, resource.state())
-                for key, resource in self.store.stateful().items()
-                if (kind := self._kind(key)) is not None
+                owner.name: State(owner.op_def.owns, resource.state())
+                for key, owner in owners.items()
+                if isinstance(resource := self.store.find(key), Stateful) and owner.op_def.owns
             }
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
@@ -481,53 +609,98 @@ class LocalMaster:
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
-        with all_closed(self._gates(snapshot.values), deadline):
+        owners = [
+            self.graph.get_operation_by_name(name)
+            for name in snapshot.states
+            if self.graph.has_operation(name)  # Else the graph has become another one.
+        ]
+        if snapshot.entropy is not None:
+            owners += [op for op in self._stateful() if op.name not in snapshot.states]
+        # Outside of the gate: what fills queues may wait there.
+        with (
+            self.feeding.stopped(owners) as holding,
+            all_closed(self._gates(snapshot.values), deadline),
+        ):
             if snapshot.entropy is not None:
                 self.store.entropy = snapshot.entropy
-            self._set_states(snapshot.states)
+            self._set_states(owners, snapshot.states, holding)
             self.take(snapshot.values)
 
-    def _set_states(self, states: Mapping[str, State]) -> None:
-        """Have resources go on from states: all of them, or none if there is one that is none."""
-        before: list[tuple[Stateful, Any]] = []
-        try:
-            for name, (kind, state) in states.items():
-                if self.graph.has_operation(name):  # Else the graph has become another one.
-                    owner = self.graph.get_operation_by_name(name)
-                    if owner.op_def.owns == kind and owner.key is not None:
-                        self._watch(owner, owner.key)
-                        resource = self.store.of(owner.key, Definition(kind, owner.attributes))
-                        before.append((resource, resource.state()))
-                        resource.set_state(state)
-        except (TypeError, ValueError):
-            for resource, state in before:
+    def _stateful(self) -> list[Operation]:
+        """What owns those of the session's own resources that have begun and have a state."""
+        return [
+            op
+            for key, op in self._owners_by_key().items()
+            if not key.container and isinstance(self.store.find(key), Stateful)
+        ]
+
+    def _set_states(
+        self,
+        owners: Sequence[Operation],
+        states: Mapping[str, State],
+        holding: Collection[Operation],
+    ) -> None:
+        """Have resources go on from states: all of them, or none if there is one that is none.
+
+        Args:
+            owners: what owns the resources.
+            states: of the resources, by the names of these. What has none had not begun.
+            holding: what owns the queues and streams with what was read ahead, which is dropped.
+        """
+        found: list[tuple[str, Stateful, Any]] = []
+        for owner in owners:
+            kind, key = owner.op_def.owns, owner.key
+            if kind is None or key is None or states.get(owner.name, (kind,))[0] != kind:
+                continue
+            self._watch(owner, key)
+            definition = Definition(kind, owner.attributes)
+            given = states.get(owner.name)
+            state = given.state if given else self.store.first_state(key, definition)
+            found.append((owner.name, self.store.of(key, definition), state))
+        before = [(resource, resource.state()) for _, resource, _ in found]
+        self._start_over(holding)
+        for name, resource, state in found:
+            try:
                 resource.set_state(state)
-            raise DataLossError(f"the checkpoint has a state of {name!r} that is none") from None
+            except (TypeError, ValueError):
+                for other, held in before:
+                    other.set_state(held)
+                raise DataLossError(
+                    f"the checkpoint has a state of {name!r} that is none"
+                ) from None
+
+    def _start_over(self, holding: Iterable[Operation]) -> None:
+        """Have queues and streams of the session's own begin with what there is first."""
+        for owner in holding:
+            key = owner.key
+            if key is not None and not key.container and (found := self.store.find(key)):
+                found.start_over()
 
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
-        with all_closed(self.store.gates([""]), None):
+        with (
+            self.feeding.stopped(self.graph.stateful_operations()) as holding,
+            all_closed(self.store.gates([""]), None),
+        ):
+            self._start_over(holding)
             self.store.reset()
 
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
         return self.store.gates([v.key.container for v in variables if v.key is not None])
 
-    def _kind(self, key: ResourceKey) -> str | None:
-        """The kind of the session's own resource of a key; None if the graph has it no longer."""
-        if not self.graph.has_operation(key.name):
-            return None
-        owner = self.graph.get_operation_by_name(key.name)
-        return owner.op_def.owns if owner.key == key else None
+    def _owners_by_key(self) -> dict[ResourceKey, Operation]:
+        """For each resource an operation that owns it: of several the one that was built first."""
+        latest_first = reversed(self.graph.stateful_operations())
+        return {op.key: op for op in latest_first if op.key is not None}
 
     def _variable(self, operation: Operation) -> Any:
         assert operation.key is not None
-        if not operation.key.container:
-            self._watch(operation, operation.key)
+        self._watch(operation, operation.key)
         return self.store.of(operation.key, Definition("variable", operation.attributes))
 
     def _watch(self, operation: Operation, key: ResourceKey) -> None:
-        """Drop an operation's resource when nothing refers to the operation any more."""
-        if key not in self._owners:
+        """Drop what an operation alone owns when nothing refers to the operation any more."""
+        if key not in self._owners and not key.is_shared:
             store = weakref.ref(self.store)
 
             def release(_: object) -> None:
@@ -622,6 +795,15 @@ class LocalPartialStep:
 def _size(prepared: Prepared) -> int:
     """What keeping it costs, in nodes."""
     return sum(len(part.nodes) for part in prepared.program.parts) + OVERHEAD
+
+
+def _elsewhere(placement: Placement, moved: Mapping[Operation, Device]) -> dict[str, str]:
+    """The names of the devices of the operations that were placed on others, by theirs."""
+    return {
+        operation.name: device.name
+        for operation, device in moved.items()
+        if operation in placement.chosen and placement.chosen[operation] is not device
+    }
 
 
 def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepared:

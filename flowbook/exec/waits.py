@@ -15,6 +15,7 @@ from flowbook.exec.engine.executor import Wait
 from flowbook.exec.feeding import Feeding
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.ancestors import ancestors
+from flowbook.graph.model.called import described
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import FailedPreconditionError, OpError, WaitingWarning
 from flowbook.graph.model.operation import Operation
@@ -207,10 +208,10 @@ def _chooses(operation: Operation) -> bool:
 
 
 def _named(operation: Operation) -> str:
-    return f"{operation.type} {operation.name!r} ({operation.site.place})"
+    return f"{described(operation)} ({operation.site.place})"
 
 
 def _listed(operations: Sequence[Operation]) -> str:
-    texts = [f"{op.type} {op.name!r} ({op.site.place})" for op in operations[:_MANY]]
+    texts = [f"{described(op)} ({op.site.place})" for op in operations[:_MANY]]
     more = f" or {len(operations) - _MANY} others" if len(operations) > _MANY else ""
     return " or ".join(texts) + more

@@ -16,6 +16,7 @@ import numpy as np
 from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
 from flowbook.explain.twin import Source, Twin, source_of
+from flowbook.graph.model.called import tensor_called
 from flowbook.graph.model.context import context_of, is_everywhere
 from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -179,7 +180,7 @@ class Comparison(Report):
             shown = sorted(shown, key=lambda d: d.is_expected)[:_MOST_ROWS]
         rows = [
             (
-                d.name,
+                tensor_called(d.tensor),
                 d.tensor.op.site.place,
                 f"{d.scale:.3g}",
                 f"{d.error:.1e}",
@@ -196,7 +197,9 @@ class Comparison(Report):
         if self.missing:
             notes.append(f"Only one run has {', '.join(self.missing[:8])}.")
         if first is not None:
-            notes.append(f"Look first at {first.name}, defined at {first.tensor.op.site}.")
+            notes.append(
+                f"Look first at {tensor_called(first.tensor)}, defined at {first.tensor.op.site}."
+            )
         verdict = (
             "every difference is what rounding predicts"
             if first is None and differing

@@ -12,6 +12,7 @@ from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.control_flow.stacks import push, push_to_host
+from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
@@ -120,10 +121,10 @@ class Forecast(Report):
         notes = []
         if self.peak_at is not None:
             notes.append(
-                f"Most memory is in use during {self.peak_at.name} ({self.peak_at.site.place})."
+                f"Most memory is in use during {called(self.peak_at)} ({self.peak_at.site.place})."
             )
         if self.unsized:
-            names = ", ".join(t.name for t in self.unsized[:5])
+            names = ", ".join(tensor_called(t) for t in self.unsized[:5])
             more = f" and {len(self.unsized) - 5} more" if len(self.unsized) > 5 else ""
             notes.append(
                 f"Not counted, as only the run knows their sizes: {names}{more}. "

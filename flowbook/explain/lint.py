@@ -15,8 +15,9 @@ from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import NO_GRADIENT
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.gradients.loops import is_differentiable
+from flowbook.graph.gradients.loop_dependence import is_differentiable
 from flowbook.graph.model.ancestors import ancestors, running
+from flowbook.graph.model.called import called, described, tensor_called
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
@@ -67,7 +68,7 @@ class LintReport(Report):
             f"lint of {self._size:,} operations: {found}",
             ("rule", "operation", "defined at", "what is wrong", "what to do"),
             [
-                (f.rule, f.operation.name, f.operation.site.place, f.message, f.hint)
+                (f.rule, called(f.operation), f.operation.site.place, f.message, f.hint)
                 for f in self.findings
             ],
         )
@@ -206,7 +207,7 @@ def _no_gradient(asked: _Asked) -> Iterable[Finding]:
             yield Finding(
                 "no gradient",
                 variable.op,
-                f"{asked.loss.name} depends on it only through {stop.type} {stop.name!r} "
+                f"{tensor_called(asked.loss)} depends on it only through {described(stop)} "
                 f"({stop.site.place}), which passes no gradient on",
                 "replace that operation, or make the variable with trainable=False",
             )

@@ -13,7 +13,7 @@ from flowbook.graph.model.errors import OpError, without_internal_frames
 
 if TYPE_CHECKING:
     from flowbook.exec.session.session import Session
-    from flowbook.onnx.reading import Model
+    from flowbook.onnx.reading.model import Model
 
 __all__ = ["load", "save"]
 
@@ -65,7 +65,7 @@ def load(
         [scores] = sess.run(list(model.outputs.values()), {model.inputs["image"]: image})
     ```
     """
-    from flowbook.onnx.reading import load as read
+    from flowbook.onnx.reading.model import load as read
 
     try:
         return read(
@@ -92,9 +92,12 @@ def save(
 ) -> Any:
     """Write the part of a graph that computes some tensors from others as an ONNX model.
 
-    What `fb.cond` built becomes an If, what `fb.while_loop` and all that stands on it built a Loop.
-    Arrays become tensors of all their elements, whose shape has to be known; what a TensorArray
-    refuses in a run, such as reading what was not written, the model does not.
+    What `fb.cond` built becomes an If. What goes over a known number of elements, as `fb.map_fn`,
+    `fb.scan` and `fb.nn.dynamic_rnn` build it, becomes a Scan, and every other `fb.while_loop` a
+    Loop: over any number of elements too, as runtimes have no Scan over none. An array into which
+    each iteration writes the next element is what these collect. Other arrays become tensors of
+    all their elements, whose shape has to be known, or, with `infer_shape=False`, sequences; what a
+    TensorArray refuses in a run, such as reading what was not written, the model does not.
 
     Args:
         fetches: the tensors that the model computes: one, a list, or a dict by the names that they
@@ -123,7 +126,7 @@ def save(
     fb.onnx.save({"scores": scores}, {"image": x}, "model.onnx", session=sess)
     ```
     """
-    from flowbook.onnx.writing import save as write
+    from flowbook.onnx.saving.model import save as write
 
     try:
         return write(fetches, inputs, path, session=session, opset=opset, name=name)

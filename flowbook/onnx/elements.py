@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, OpError, UnimplementedError
+from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]
@@ -57,6 +58,14 @@ def dtype_of(number: int) -> DType:
         name = names.Name(number) if number in names.values() else str(number)
         raise UnimplementedError(f"there is no dtype for ONNX's element type {name}")
     return found
+
+
+def declared_shape(info: Any) -> Shape:
+    """The shape that a ValueInfoProto of a tensor declares; dimensions by name are open."""
+    declared = info.type.tensor_type
+    if not declared.HasField("shape"):
+        return UNKNOWN
+    return Shape([d.dim_value if d.HasField("dim_value") else None for d in declared.shape.dim])
 
 
 def to_array(tensor: Any) -> Array:

@@ -59,10 +59,19 @@ def with_argparse(module: cst.Module, here: str) -> cst.Module:
     first = places[0]
     made = cst.parse_statement(f"{parser} = argparse.ArgumentParser()")
     body[first:first] = [made]
+    return with_import(module.with_changes(body=_without_passes(body)), "argparse")
+
+
+def with_import(module: cst.Module, name: str) -> cst.Module:
+    """A module that imports one of Python's, before Flowbook."""
+    already = m.SimpleStatementLine(body=[m.Import([m.ImportAlias(name=m.Name(name))])])
+    if any(m.matches(statement, already) for statement in module.body):
+        return module
+    body: list[Any] = list(module.body)
     start = next(i for i, s in enumerate(body) if m.matches(s, _IMPORT))
-    body.insert(start, _in_place_of(body[start], "import argparse"))
+    body.insert(start, _in_place_of(body[start], f"import {name}"))
     body[start + 1] = body[start + 1].with_changes(leading_lines=[])
-    return module.with_changes(body=_without_passes(body))
+    return module.with_changes(body=body)
 
 
 _IMPORT = m.SimpleStatementLine(

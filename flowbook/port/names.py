@@ -18,7 +18,27 @@ _MOVED = {
     "contrib.layers.xavier_initializer": "initializers.glorot_uniform",
     "contrib.layers.flatten": "layers.flatten",
     "contrib.rnn": "nn",
+    "contrib.slim": "contrib.layers",
     "nn.rnn_cell": "nn",
+    "python_io.TFRecordWriter": "train.RecordWriter",
+    "python_io.tf_record_iterator": "train.read_records",
+}
+# What is taken in another order there.
+_ORDERS = {
+    "nn.bidirectional_dynamic_rnn": (
+        *("cell_fw", "cell_bw", "inputs", "sequence_length", "initial_state_fw"),
+        *("initial_state_bw", "dtype", "parallel_iterations", "swap_memory", "time_major"),
+    ),
+    "nn.dynamic_rnn": (
+        *("cell", "inputs", "sequence_length", "initial_state", "dtype", "parallel_iterations"),
+        *("swap_memory", "time_major", "scope"),
+    ),
+    "nn.static_bidirectional_rnn": (
+        *("cell_fw", "cell_bw", "inputs", "initial_state_fw", "initial_state_bw", "dtype"),
+        *("sequence_length", "scope"),
+    ),
+    "nn.static_rnn": ("cell", "inputs", "initial_state", "dtype", "sequence_length", "scope"),
+    "random_categorical": ("logits", "num_samples", "seed", "name", "dtype"),
 }
 _USE = ": use "
 _PATH = re.compile(r"fb((?:\.\w+)+)")
@@ -36,17 +56,28 @@ class Spelling(NamedTuple):
     instead: str = ""
 
 
+def moved(path: str) -> str:
+    """What a name of TensorFlow 1's own would be, if it had all names in the same places."""
+    for there, here in _MOVED.items():
+        if path == there or path.startswith(there + "."):
+            return moved(".".join(filter(None, (here, path.removeprefix(there)[1:]))))
+    return path
+
+
+def order(path: str) -> tuple[str, ...]:
+    """The arguments of a function there, by its name here, if it takes them in another order."""
+    return _ORDERS.get(path, ())
+
+
 def spelling(path: str) -> Spelling:
     """How a name of TensorFlow 1 is spelt here.
 
     Args:
         path: what follows the module's name, such as "nn.sigmoid".
     """
+    path = moved(path)
     if not path:
         return Spelling(None)
-    for moved, here in _MOVED.items():
-        if path == moved or path.startswith(moved + "."):
-            return spelling(".".join(filter(None, (here, path.removeprefix(moved)[1:]))))
     parts = path.split(".")
     found: Any = sys.modules["flowbook"]
     for position, part in enumerate(parts):

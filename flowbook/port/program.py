@@ -6,26 +6,28 @@ from collections import Counter
 from collections.abc import Sequence
 
 import libcst as cst
+import libcst.matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from flowbook.port import names
-from flowbook.port.flags import is_flag, with_argparse
+from flowbook.port.calls import CALLS, Rewritten, dotted, first, text_of, with_args, with_order
+from flowbook.port.flags import is_flag, with_argparse, with_import
 from flowbook.port.report import Left, Ported
 from flowbook.port.templates import Shared, shared_functions
 
 _MODULES = ("tensorflow", "tensorflow.compat.v1")
-_CELLS = {"BasicLSTMCell": "lstm", "GRUCell": "gru", "LSTMCell": "lstm"}
 _WRITES = ("assign", "assign_add", "assign_sub")
-_VARIABLES = {
-    "GLOBAL_VARIABLES": "",
-    "TRAINABLE_VARIABLES": "trainable=True",
-    "VARIABLES": "",
-}
+# Parts of TensorFlow 1 that programs import by names of their own.
+_PARTS = ("contrib.framework", "contrib.layers", "contrib.rnn", "contrib.slim", "nn.rnn_cell")
+# What a session was told, which configures itself.
+_CONFIGURATIONS = ("ConfigProto", "GPUOptions")
+# Keywords that mean nothing here, if this is what they are given.
+_ALWAYS = {"state_is_tuple": "True"}
+# What is told to a writer of summaries, which here sees to it itself.
+_WRITERS = ("add_graph", "add_summary", "flush")
+_LOGGED = ("debug", "error", "fatal", "info", "warn", "warning")
 # What there is nothing to say of here.
 _NEEDLESS = (
-    "compat.v1.disable_eager_execution",
-    "compat.v1.disable_v2_behavior",
-    "compat.v1.logging.set_verbosity",
     "disable_eager_execution",
     "disable_v2_behavior",
     "logging.set_verbosity",
@@ -46,6 +48,8 @@ def ported(text: str) -> Ported:
     wrapper = MetadataWrapper(module)
     porter = _Porter(look, shared_functions(wrapper.module, look.aliases))
     changed = wrapper.visit(porter)
+    if porter.is_logging:
+        changed = with_import(changed, "logging")
     code = with_argparse(changed, porter.here).code
     if "DEFINE_" in code:
         lines = enumerate(text.splitlines(), 1)
@@ -55,37 +59,36 @@ def ported(text: str) -> Ported:
     return Ported(code, sorted(set(porter.left)))
 
 
-def dotted(node: cst.BaseExpression | None) -> str:
-    """The name that an expression is, such as "tf.nn.relu"; empty if it is none."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        before = dotted(node.value)
-        return f"{before}.{node.attr.value}" if before else ""
-    return ""
-
-
 class _Look(cst.CSTVisitor):
     """What a program calls TensorFlow, and its sessions.
 
     Attributes:
-        aliases: the names of the module.
-        sessions: those of sessions, with the functions that make them; "" is the module.
+        aliases: what it calls TensorFlow, and parts of it, with what comes before their names.
+        sessions: the names of sessions, with the functions that make them; "" is the module.
+        writers: the names of what writes summaries.
+        has_examples: whether it makes examples of TensorFlow's.
         is_taken: whether something is called "fb" already.
     """
 
     def __init__(self) -> None:
-        self.aliases: set[str] = set()
+        self.aliases: dict[str, str] = {}
         self.sessions: set[tuple[str, str]] = set()
+        self.writers: set[str] = set()
+        self.has_examples = False
+        self._made: set[str] = set()
+        self._configured: Counter[str] = Counter()
+        self._uses: Counter[str] = Counter()
         self._functions = [""]
         self.is_taken = False
-        self._cells: set[str] = set()
-        self._uses: Counter[str] = Counter()
 
     @property
-    def cells(self) -> set[str]:
-        """The names of recurrent cells that one loop uses: those are layers."""
-        return {name for name in self._cells if self._uses[name] == 2}
+    def configurations(self) -> set[str]:
+        """The names of what sessions alone are told."""
+        return {
+            name
+            for name, count in self._configured.items()
+            if name and count == self._uses[name] and name in self._made
+        }
 
     def visit_Name(self, node: cst.Name) -> None:
         self.is_taken = self.is_taken or node.value == "fb"
@@ -94,22 +97,30 @@ class _Look(cst.CSTVisitor):
     def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
         path = dotted(node.name)
         if path in _MODULES and (node.asname or path == "tensorflow"):
-            self.aliases.add(dotted(node.asname.name) if node.asname else path)
+            self.aliases[dotted(node.asname.name) if node.asname else path] = ""
+        if path.removeprefix("tensorflow.") in _PARTS and node.asname:
+            self.aliases[dotted(node.asname.name)] = path.removeprefix("tensorflow.")
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        if dotted(node.module) == "tensorflow.compat" and not isinstance(
-            node.names, cst.ImportStar
-        ):
-            for each in node.names:
-                if dotted(each.name) == "v1":
-                    self.aliases.add(dotted(each.asname.name) if each.asname else "v1")
+        self.aliases.update(_imported(node))
 
     def visit_Assign(self, node: cst.Assign) -> None:
+        target = node.targets[0].target
         if _is_session(node.value):
-            for target in node.targets:
-                self._note_session(target.target)
-        if _cell(node.value) and len(node.targets) == 1:
-            self._cells.add(dotted(node.targets[0].target))
+            for each in node.targets:
+                self._note_session(each.target)
+        made = _last(node.value.func) if isinstance(node.value, cst.Call) else ""
+        if made in _CONFIGURATIONS:
+            self._made.add(dotted(target))
+        if made in ("FileWriter", "SummaryWriter"):
+            self.writers.add(dotted(target))
+        self.has_examples = self.has_examples or made == "Example"
+        # It is told more by its attributes.
+        self._configured[dotted(target).partition(".")[0]] += 1
+
+    def visit_Arg(self, node: cst.Arg) -> None:
+        if node.keyword and node.keyword.value == "config":
+            self._configured[dotted(node.value)] += 1
 
     def visit_WithItem(self, node: cst.WithItem) -> None:
         if _is_session(node.item) and node.asname:
@@ -126,16 +137,28 @@ class _Look(cst.CSTVisitor):
             self.sessions.add((target.value, self._functions[-1]))
 
 
-def _cell(node: cst.BaseExpression) -> str:
-    """The layer that a recurrent cell with its units alone makes; empty if it is none."""
-    if not isinstance(node, cst.Call) or len(node.args) != 1 or node.args[0].keyword:
-        return ""
-    return _CELLS.get(dotted(node.func).rpartition(".")[2], "")
-
-
 def _is_session(node: cst.BaseExpression) -> bool:
-    last = dotted(node.func).rpartition(".")[2] if isinstance(node, cst.Call) else ""
-    return last in ("Session", "InteractiveSession")
+    return isinstance(node, cst.Call) and _last(node.func) in ("Session", "InteractiveSession")
+
+
+def _last(node: cst.BaseExpression) -> str:
+    return dotted(node).rpartition(".")[2]
+
+
+def _imported(node: cst.ImportFrom) -> dict[str, str]:
+    """The parts of TensorFlow that an import gives names to, if it imports nothing else."""
+    package, _, rest = dotted(node.module).partition(".")
+    if package != "tensorflow" or isinstance(node.names, cst.ImportStar):
+        return {}
+    found = {}
+    for each in node.names:
+        path = ".".join(filter(None, (rest, dotted(each.name))))
+        name = dotted(each.asname.name) if each.asname else dotted(each.name)
+        if path == "compat.v1":
+            found[name] = ""
+        elif path in _PARTS:
+            found[name] = path
+    return found if len(found) == len(node.names) else {}
 
 
 class _Porter(cst.CSTTransformer):
@@ -156,7 +179,12 @@ class _Porter(cst.CSTTransformer):
         self._has_session = {function for _, function in look.sessions}
         self._functions = [""]
         self._shared = shared
-        self._cells = look.cells
+        self._configurations = look.configurations
+        self._has_examples = look.has_examples
+        self._writers = look.writers
+        # The functions in which a session has been made so far.
+        self._begun: set[str] = set()
+        self.is_logging = False
         # How much was left to a person before a call was looked into.
         self._told_before: dict[cst.Call, int] = {}
         self.here = "flowbook" if look.is_taken else "fb"
@@ -170,12 +198,16 @@ class _Porter(cst.CSTTransformer):
 
     def _path(self, node: cst.BaseExpression) -> str:
         """What follows TensorFlow's name in a name of its; empty if it is none."""
-        first, _, path = dotted(node).partition(".")
-        return path if first in self._aliases else ""
+        name, _, path = dotted(node).partition(".")
+        if name not in self._aliases or not path:
+            return ""
+        return names.moved(".".join(filter(None, (self._aliases[name], path))))
 
     # Imports
 
-    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import:
+    def leave_Import(
+        self, original_node: cst.Import, updated_node: cst.Import
+    ) -> cst.BaseSmallStatement:
         """`import tensorflow as tf`, among others or alone."""
         found = []
         for each in updated_node.names:
@@ -184,23 +216,33 @@ class _Porter(cst.CSTTransformer):
                 asname = cst.AsName(cst.Name("fb")) if self.here == "fb" else None
                 each = each.with_changes(name=cst.Name("flowbook"), asname=asname)
             elif path.partition(".")[0] == "tensorflow":
+                if each.asname and dotted(each.asname.name) in self._aliases:
+                    continue
                 self._leave_to_a_person(original_node, f"{path}: there is no such module")
             found.append(each)
-        return updated_node.with_changes(names=found)
+        if not found:
+            return self._imported()
+        last = found[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated_node.with_changes(names=[*found[:-1], last])
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.BaseSmallStatement:
-        """`from tensorflow.compat import v1 as tf`."""
+        """`from tensorflow.compat import v1 as tf`, and parts of it."""
+        found = _imported(original_node)
+        if found:
+            return self._imported("" in found.values())
         path = dotted(original_node.module)
-        if path.partition(".")[0] != "tensorflow":
-            return updated_node
-        names_ = original_node.names
-        if path == "tensorflow.compat" and not isinstance(names_, cst.ImportStar):
-            asname = " as fb" if self.here == "fb" else ""
-            return cst.parse_statement(f"import flowbook{asname}").body[0]  # type: ignore[index]
-        self._leave_to_a_person(original_node, f"{path}: there is no such module")
+        if path.partition(".")[0] == "tensorflow":
+            self._leave_to_a_person(original_node, f"{path}: there is no such module")
         return updated_node
+
+    def _imported(self, is_whole: bool = False) -> cst.BaseSmallStatement:
+        """What imports Flowbook in the place of TensorFlow, or of a part of it alone."""
+        if not is_whole and "" in self._aliases.values():
+            return cst.Pass()
+        asname = " as fb" if self.here == "fb" else ""
+        return cst.parse_statement(f"import flowbook{asname}").body[0]  # type: ignore[index]
 
     # Names
 
@@ -213,9 +255,12 @@ class _Porter(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         """A name of TensorFlow's, or an attribute of what it gave."""
         path = self._path(original_node)
+        if path.removeprefix("logging.") in _LOGGED and path.startswith("logging."):
+            self.is_logging = True
+            return cst.parse_expression(path)
         if path:
             found = names.spelling(path)
-            if found.path is None and path not in _NEEDLESS and not is_flag(path):
+            if found.path is None and not is_flag(path):
                 self._leave_to_a_person(original_node, _told(path, found.instead))
             return self._name(found.path or path)
         value = updated_node.value
@@ -234,7 +279,7 @@ class _Porter(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """A call of TensorFlow's, or of a method of what it gave."""
-        path = self._path(original_node.func).removeprefix("compat.v1.")
+        path = self._path(original_node.func)
         if path:
             return self._called(path, original_node, updated_node)
         shared = self._shared.get(dotted(original_node.func))
@@ -245,23 +290,9 @@ class _Porter(cst.CSTTransformer):
         return updated_node
 
     def _called(self, path: str, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        special = {
-            "InteractiveSession": self._made_session,
-            "Session": self._made_session,
-            "app.run": self._main,
-            "contrib.layers.fully_connected": self._fully_connected,
-            "get_collection": self._collected,
-            "get_variable": self._variable,
-            "nn.dropout": self._dropped_out,
-            "nn.dynamic_rnn": self._recurrent,
-            "trainable_variables": lambda _, call: self._variables(
-                ["trainable=True", *_code(call)]
-            ),
-            "variable_scope": self._scope,
-        }.get(path)
-        rewritten = special(original, updated) if special else None
+        rewritten = self._rewritten(path, original, updated)
         if rewritten is not None:
-            inside = _text(rewritten)
+            inside = text_of(rewritten)
             gone = [
                 e
                 for e in self.left[self._told_before[original] :]
@@ -277,22 +308,45 @@ class _Porter(cst.CSTTransformer):
                 return written
             return updated
         args = []
-        for arg in updated.args:
+        for arg in with_order(updated, names.order(found.path)).args:
             if arg.keyword is not None:
                 spelt = names.keyword(found.path, arg.keyword.value)
                 if spelt.path is None:
                     told = f"{arg.keyword.value}= of {found.path}: {spelt.instead}"
                     self._leave_to_a_person(original, told)
                 elif not spelt.path:
+                    always = _ALWAYS.get(arg.keyword.value, text_of(arg.value))
+                    if text_of(arg.value) != always:
+                        told = f"{arg.keyword.value}= of {found.path}: it is {always} always"
+                        self._leave_to_a_person(original, told)
                     continue
                 else:
                     arg = arg.with_changes(keyword=cst.Name(spelt.path))
             args.append(arg)
-        call = _with(updated, args)
+        call = with_args(updated, args)
         if path == "while_loop" and _is_of_one(args):
             # In TensorFlow 1 a loop of a list of one variable gives it without the list.
-            return cst.parse_expression(f"{_text(call)}[0]")
+            return cst.parse_expression(f"{text_of(call)}[0]")
         return call
+
+    def _rewritten(self, path: str, original: cst.Call, updated: cst.Call) -> Rewritten:
+        """What takes the place of a call whose arguments decide about it."""
+        if path in ("summary.FileWriter", "train.SummaryWriter"):
+            return self._writer(updated)
+        if path == "summary.merge_all" and len(self._writers) == 1:
+            return cst.parse_expression("[]")  # What trains gives them.
+        if path.endswith("Session"):
+            self._begun.add(self._functions[-1])
+        rewrite = CALLS.get(path)
+        return rewrite(updated, self.here) if rewrite else None
+
+    def _writer(self, call: cst.Call) -> Rewritten:
+        """What records summaries, of the one session that has been made by then."""
+        if not self._session or not self._begun & {"", self._functions[-1]}:
+            return None
+        if len(self._writers) != 1 or not call.args or call.args[0].star:
+            return None
+        return cst.parse_expression(f"{self._session}.summarize(to={text_of(call.args[0].value)})")
 
     def _written(self, instead: str, call: cst.Call) -> cst.BaseExpression | None:
         """The expression that the table has in place of a call, if that is all it says."""
@@ -319,100 +373,6 @@ class _Porter(cst.CSTTransformer):
         ]
         return expression.with_changes(args=args)
 
-    def _made_session(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        kept = [arg for arg in updated.args if arg.keyword and arg.keyword.value == "graph"]
-        return _with(updated.with_changes(func=self._name("Session")), kept)
-
-    def _main(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        given = [arg.value for arg in updated.args if arg.keyword in (None, "main")]
-        return cst.Call(given[0] if given else cst.Name("main"), [cst.Arg(cst.List([]))])
-
-    def _collected(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        if not original.args:
-            return None
-        key = dotted(original.args[0].value).rpartition("GraphKeys.")[2]
-        if key == "UPDATE_OPS":
-            return cst.parse_expression("[]")  # What minimizes a loss makes its updates.
-        if key not in _VARIABLES:
-            return None
-        return self._variables(
-            [_VARIABLES[key], *_code(updated.with_changes(args=updated.args[1:]))]
-        )
-
-    def _variables(self, args: list[str]) -> cst.BaseExpression:
-        named = [a if "=" in a else f"scope={a}" for a in filter(None, args)]
-        of = f"{self.here}.get_default_graph().variables({', '.join(named)})"
-        return cst.parse_expression(of)
-
-    def _variable(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        given = _by_name(updated, ("name", "shape", "dtype", "initializer", "regularizer"))
-        if given is None or not {"name"} <= given.keys() <= {
-            *("name", "shape", "dtype", "initializer", "trainable")
-        }:
-            return None
-        dtype = given.get("dtype", f"{self.here}.float32")
-        initial = given.get("initializer", f"{self.here}.initializers.glorot_uniform()")
-        if "shape" in given:
-            if not isinstance(cst.parse_expression(initial), cst.Call | cst.Name | cst.Attribute):
-                initial = f"({initial})"
-            initial = f"lambda: {initial}({given['shape']}, {dtype})"
-        elif "initializer" not in given:
-            return None
-        trainable = f", trainable={given['trainable']}" if "trainable" in given else ""
-        call = f"{self.here}.Variable({initial}{trainable}, name={given['name']})"
-        return cst.parse_expression(call)
-
-    def _dropped_out(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        args = []
-        for position, arg in enumerate(updated.args):
-            name = arg.keyword.value if arg.keyword else ("x", "keep_prob")[min(position, 1)]
-            if name == "keep_prob":
-                kept = cst.parse_expression(f"1 - ({_text(arg.value)})")
-                if isinstance(arg.value, cst.Name | cst.Attribute | cst.BaseNumber):
-                    kept = cst.parse_expression(f"1 - {_text(arg.value)}")
-                arg = cst.parse_expression(f"f(rate={_text(kept)})").args[0]  # type: ignore[attr-defined]
-            args.append(arg)
-        return _with(updated, args)
-
-    def _fully_connected(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        """A dense layer, which has no activation here unless one is given."""
-        given = _by_name(updated, ("inputs", "num_outputs", "activation_fn"))
-        if given is None or not {"inputs", "num_outputs"} <= given.keys() <= {
-            *("inputs", "num_outputs", "activation_fn")
-        }:
-            return None
-        activation = given.get("activation_fn", f"{self.here}.nn.relu")
-        dense = f"{self.here}.layers.dense({given['inputs']}, {given['num_outputs']}"
-        return cst.parse_expression(f"{dense}, activation={activation})")
-
-    def _recurrent(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        """The loop of a cell that is used once, which is a layer here."""
-        cell, *rest = updated.args
-        names_ = {arg.keyword.value if arg.keyword else "inputs" for arg in rest}
-        if dotted(cell.value) not in self._cells or not {"inputs"} <= names_ <= {
-            *("inputs", "dtype", "sequence_length")
-        }:
-            return None
-        kept = [arg for arg in rest if not arg.keyword or arg.keyword.value != "dtype"]
-        return _with(updated.with_changes(func=cell.value), kept)
-
-    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
-        """A cell that one loop uses is a layer."""
-        layer = _cell(original_node.value)
-        if not layer or dotted(original_node.targets[0].target) not in self._cells:
-            return updated_node
-        line = self._line(original_node)
-        self.left = [e for e in self.left if e.line != line]
-        assert isinstance(updated_node.value, cst.Call)
-        units = _text(updated_node.value.args[0].value)
-        made = f"lambda inputs, **more: {self.here}.layers.{layer}(inputs, {units}, **more)"
-        return updated_node.with_changes(value=cst.parse_expression(made))
-
-    def _scope(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-        if len(original.args) != 1 or original.args[0].keyword is not None:
-            return None
-        return updated.with_changes(func=self._name("name_scope"))
-
     def _method(
         self, func: cst.Attribute, original: cst.Call, updated: cst.Call
     ) -> cst.BaseExpression:
@@ -423,12 +383,20 @@ class _Porter(cst.CSTTransformer):
         is_only_fed = len(feeds) == len(updated.args)
         if method == "eval" and len(updated.args) == 1:
             is_only_fed, feeds = True, updated.args
+        if method == "reuse_variables" and not updated.args:
+            self._leave_to_a_person(original, "reuse_variables: fb.template(function, name)")
+        if method == "zero_state" and len(updated.args) == 2:
+            return updated.with_changes(
+                func=self._name("nn.zero_state"), args=[first(value), *updated.args]
+            )
+        if method == "SerializeToString" and self._has_examples:
+            return updated.with_changes(
+                func=self._name("serialize_example"), args=[first(value, False)]
+            )
         if method == "get_shape" and not updated.args:
             return func.with_changes(attr=cst.Name("shape"))
         if method in _WRITES and len(updated.args) == 1 and not updated.args[0].keyword:
-            return updated.with_changes(
-                func=self._name(method), args=[_first(value), *updated.args]
-            )
+            return updated.with_changes(func=self._name(method), args=[first(value), *updated.args])
         if method == "read_value" and not updated.args:
             return func.with_changes(attr=cst.Name("value"))
         if method == "initialized_value" and not updated.args:
@@ -440,7 +408,7 @@ class _Porter(cst.CSTTransformer):
                 return updated
             updated = updated.with_changes(
                 func=cst.parse_expression(f"{self._session}.run"),
-                args=[_first(value, bool(feeds)), *updated.args],
+                args=[first(value, bool(feeds)), *updated.args],
             )
         if method in ("run", "eval", "partial_run"):
             return updated.with_changes(
@@ -453,12 +421,73 @@ class _Porter(cst.CSTTransformer):
 
     # Statements
 
+    def visit_Expr(self, node: cst.Expr) -> bool:
+        """What there is nothing to say of is not looked into."""
+        return not self._is_needless(node)
+
     def leave_Expr(self, original_node: cst.Expr, updated_node: cst.Expr) -> cst.BaseSmallStatement:
-        """What there is nothing to say of becomes `pass`, which keeps its comment."""
-        call = original_node.value
-        if isinstance(call, cst.Call) and self._path(call.func) in _NEEDLESS:
-            return cst.Pass()
-        return updated_node
+        """What there is nothing to say of becomes `pass`."""
+        return cst.Pass() if self._is_needless(original_node) else updated_node
+
+    def _is_needless(self, node: cst.Expr) -> bool:
+        call = node.value
+        if not isinstance(call, cst.Call):
+            return False
+        writer, _, method = dotted(call.func).rpartition(".")
+        if method in _WRITERS and self._writers == {writer}:
+            return True
+        return self._path(call.func) in _NEEDLESS
+
+    def visit_Assign(self, node: cst.Assign) -> bool:
+        """What a session was told is not looked into."""
+        return not self._is_configuration(node)
+
+    def leave_Assign(
+        self, original_node: cst.Assign, updated_node: cst.Assign
+    ) -> cst.BaseSmallStatement:
+        """What a session was told becomes `pass`."""
+        return cst.Pass() if self._is_configuration(original_node) else updated_node
+
+    def _is_configuration(self, node: cst.Assign) -> bool:
+        return dotted(node.targets[0].target).partition(".")[0] in self._configurations
+
+    def leave_SimpleStatementLine(
+        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine | cst.RemovalSentinel:
+        """What became `pass` goes, unless it has a comment."""
+        was_pass = isinstance(original_node.body[0], cst.Pass)
+        if was_pass or not all(isinstance(each, cst.Pass) for each in updated_node.body):
+            return updated_node
+        above = any(line.comment for line in updated_node.leading_lines)
+        is_said = above or updated_node.trailing_whitespace.comment
+        return updated_node if is_said else cst.RemoveFromParent()
+
+    def leave_With(
+        self, original_node: cst.With, updated_node: cst.With
+    ) -> cst.With | cst.FlattenSentinel[cst.BaseStatement]:
+        """A session is no default for what stands in the block: it is named wherever it runs."""
+        for item in original_node.items:
+            self._look_at_scope(item, original_node.body)
+        kept = [item for item in updated_node.items if not self._is_default_session(item.item)]
+        if len(kept) == len(updated_node.items) or any(i.asname for i in updated_node.items):
+            return updated_node
+        if kept:
+            last = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+            return updated_node.with_changes(items=[*kept[:-1], last])
+        begin, *rest = updated_node.body.body
+        lines = [*updated_node.leading_lines, *begin.leading_lines]  # type: ignore[union-attr]
+        return cst.FlattenSentinel([begin.with_changes(leading_lines=lines), *rest])
+
+    def _look_at_scope(self, item: cst.WithItem, body: cst.BaseSuite) -> None:
+        """A scope is its name here: what is done with it otherwise is left to a person."""
+        if not isinstance(item.item, cst.Call) or item.asname is None:
+            return
+        path, name = self._path(item.item.func), dotted(item.asname.name)
+        if path == "variable_scope" and m.findall(body, m.Name(name)):
+            self._leave_to_a_person(item, _told(path, names.spelling(path).instead))
+
+    def _is_default_session(self, node: cst.BaseExpression) -> bool:
+        return isinstance(node, cst.Call) and dotted(node.func) == f"{self._session}.as_default"
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """What follows is in it."""
@@ -469,11 +498,12 @@ class _Porter(cst.CSTTransformer):
     ) -> cst.FunctionDef:
         """A function whose variables are shared by their scope is a template."""
         self._functions.pop()
-        shared = self._shared.get(original_node.name.value)
-        if shared is None or shared.function is not original_node:
+        shared = next((s for s in self._shared.values() if s.function is original_node), None)
+        if shared is None:
             return updated_node
-        line = self._line(shared.scope)
-        self.left = [e for e in self.left if e.line != line]
+        begin = [] if shared.begin is None else shared.begin.body.body
+        lines = [self._line(node) for node in (shared.scope, *begin)]
+        self.left = [e for e in self.left if e.line not in lines]
         return shared.defined(updated_node, self.here)
 
 
@@ -494,35 +524,3 @@ def _is_dimension(value: cst.BaseExpression) -> bool:
         and isinstance(value.value, cst.Attribute)
         and value.value.attr.value == "shape"
     )
-
-
-def _first(value: cst.BaseExpression, is_followed: bool = True) -> cst.Arg:
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return cst.Arg(value, comma=comma if is_followed else cst.MaybeSentinel.DEFAULT)
-
-
-def _with(call: cst.Call, args: list[cst.Arg]) -> cst.Call:
-    """A call with some of its arguments; the last of others than its own has no comma."""
-    if args and len(args) < len(call.args):
-        args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return call.with_changes(args=args)
-
-
-def _text(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)
-
-
-def _code(call: cst.Call) -> list[str]:
-    """The arguments of a call as text."""
-    bare = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in call.args]
-    return [_text(arg).replace(" = ", "=") for arg in bare]
-
-
-def _by_name(call: cst.Call, order: tuple[str, ...]) -> dict[str, str] | None:
-    """The arguments of a call as text, by their names; None if it has others than these."""
-    found = {}
-    for position, arg in enumerate(call.args):
-        if arg.star or (arg.keyword is None and position >= len(order)):
-            return None
-        found[arg.keyword.value if arg.keyword else order[position]] = _text(arg.value)
-    return found

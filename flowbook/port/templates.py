@@ -1,11 +1,13 @@
 """Functions whose variables are shared by `variable_scope(..., reuse=...)`: templates.
 
-Sure is a function of a module all of whose body is one such scope: what it is called with for
-`reuse` decides about nothing else, and goes.
+Sure is a function of a module, or a method, all of whose body is one such scope: what it is called
+with for `reuse` decides about nothing else, and goes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -21,7 +23,8 @@ class Shared:
         scope: the statement that is its body.
         name: the scope's name, as a Python literal.
         parameter: the name of the argument that decides about sharing; empty if there is none.
-        place: its place among the arguments.
+        place: its place among the arguments that a call gives.
+        begin: the first statement in the scope, where that is what begins to share.
     """
 
     function: cst.FunctionDef
@@ -29,6 +32,7 @@ class Shared:
     name: str
     parameter: str
     place: int
+    begin: cst.If | None = None
 
     def called(self, call: cst.Call) -> cst.Call:
         """A call without the argument that decided."""
@@ -47,11 +51,11 @@ class Shared:
         """The definition of the template, from one whose inside has been ported."""
         *before, scope = function.body.body
         assert isinstance(scope, cst.With)
-        body = scope.body.body
+        count = self.begin is not None
+        begin, body = scope.body.body[:count], scope.body.body[count:]
         if isinstance(body[0], cst.SimpleStatementLine):
-            first = body[0].with_changes(
-                leading_lines=[*scope.leading_lines, *body[0].leading_lines]
-            )
+            above = [line for each in (scope, *begin) for line in each.leading_lines]
+            first = body[0].with_changes(leading_lines=[*above, *body[0].leading_lines])
             body = [first, *body[1:]]
         params = [p for p in function.params.params if p.name.value != self.parameter]
         if params and len(params) < len(function.params.params):
@@ -67,21 +71,40 @@ class Shared:
         )
 
 
-def shared_functions(module: cst.Module, aliases: set[str]) -> dict[str, Shared]:
-    """The functions of a module that are surely templates, by their names."""
+def shared_functions(module: cst.Module, aliases: Iterable[str]) -> dict[str, Shared]:
+    """What is surely a template, by what calls it: functions of a module, and methods.
+
+    A method is called by `self` alone; were it called by another name, its class would be unknown.
+    """
     found: dict[str, Shared] = {}
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    for name, function in _functions(module):
+        counts[name] += 1
+        shared = _shared(function, aliases)
+        if shared is not None:
+            found[name] = shared
+    sure = {name: shared for name, shared in found.items() if counts[name] == 1}
+    return {name: shared for name, shared in sure.items() if not _is_called_otherwise(module, name)}
+
+
+def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef]]:
     for statement in module.body:
         if isinstance(statement, cst.FunctionDef):
-            name = statement.name.value
-            counts[name] = counts.get(name, 0) + 1
-            shared = _shared(statement, aliases)
-            if shared is not None:
-                found[name] = shared
-    return {name: shared for name, shared in found.items() if counts[name] == 1}
+            yield statement.name.value, statement
+        if isinstance(statement, cst.ClassDef):
+            for method in statement.body.body:
+                if isinstance(method, cst.FunctionDef):
+                    yield f"self.{method.name.value}", method
 
 
-def _shared(function: cst.FunctionDef, aliases: set[str]) -> Shared | None:
+def _is_called_otherwise(module: cst.Module, name: str) -> bool:
+    if not name.startswith("self."):
+        return False
+    uses = m.findall(module, m.Attribute(attr=m.Name(name.removeprefix("self."))))
+    return not all(m.matches(use, m.Attribute(value=m.Name("self"))) for use in uses)
+
+
+def _shared(function: cst.FunctionDef, aliases: Iterable[str]) -> Shared | None:
     statements = list(function.body.body)
     if len(statements) == 2 and m.matches(
         statements[0], m.SimpleStatementLine(body=[m.Expr(value=m.SimpleString())])
@@ -95,24 +118,65 @@ def _shared(function: cst.FunctionDef, aliases: set[str]) -> Shared | None:
         m.matches(call, m.Call(func=m.Attribute(m.Name(alias), m.Name("variable_scope"))))
         for alias in aliases
     )
-    if len(scope.items) != 1 or scope.items[0].asname or not is_scope:
+    if len(scope.items) != 1 or not is_scope:
         return None
     assert isinstance(call, cst.Call)
-    if len(call.args) != 2 or not isinstance(call.args[0].value, cst.SimpleString):
+    if not call.args or not isinstance(call.args[0].value, cst.SimpleString):
+        return None
+    name = call.args[0].value.value
+    if len(call.args) == 1 and scope.items[0].asname is not None:
+        return _reusing(function, scope, name, aliases)
+    if len(call.args) != 2 or scope.items[0].asname:
         return None
     reuse = call.args[1]
     if reuse.keyword is None or reuse.keyword.value != "reuse":
         return None
-    name = call.args[0].value.value
     if m.matches(reuse.value, m.Attribute(attr=m.Name("AUTO_REUSE"))):
         return Shared(function, scope, name, "", -1)
-    if not isinstance(reuse.value, cst.Name):
+    # Once as the value, once as the keyword of the same name.
+    return _decided(function, scope, name, reuse.value, [reuse.value, reuse.keyword])
+
+
+def _reusing(
+    function: cst.FunctionDef, scope: cst.With, name: str, aliases: Iterable[str]
+) -> Shared | None:
+    """One that begins with `if reuse: scope.reuse_variables()`."""
+    begin, asname = scope.body.body[0], scope.items[0].asname
+    assert asname is not None
+    if not isinstance(begin, cst.If) or begin.orelse or not isinstance(asname.name, cst.Name):
+        return None
+    whose = m.OneOf(
+        m.Name(asname.name.value),
+        *[
+            m.Call(func=m.Attribute(m.Name(alias), m.Name("get_variable_scope")), args=[])
+            for alias in aliases
+        ],
+    )
+    told = m.Call(func=m.Attribute(whose, m.Name("reuse_variables")), args=[])
+    block = m.IndentedBlock([m.SimpleStatementLine([m.Expr(told)])])
+    uses = m.findall(scope.body, m.Name(asname.name.value))
+    if not m.matches(begin.body, block) or len(uses) > len(
+        m.findall(begin, m.Name(asname.name.value))
+    ):
+        return None
+    return _decided(function, scope, name, begin.test, [begin.test], begin)
+
+
+def _decided(
+    function: cst.FunctionDef,
+    scope: cst.With,
+    name: str,
+    value: cst.BaseExpression,
+    own: Sequence[cst.CSTNode],
+    begin: cst.If | None = None,
+) -> Shared | None:
+    """One whose argument decides about sharing, and about nothing else."""
+    if not isinstance(value, cst.Name):
         return None
     parameters = [p.name.value for p in function.params.params]
-    parameter = reuse.value.value
-    uses = m.findall(function.body, m.Name(parameter))
-    # Once as the value, once as the keyword of the same name.
-    others = [use for use in uses if use is not reuse.value and use is not reuse.keyword]
-    if parameter not in parameters or others:
+    uses = m.findall(function.body, m.Name(value.value))
+    if value.value not in parameters or any(all(use is not o for o in own) for use in uses):
         return None
-    return Shared(function, scope, name, parameter, parameters.index(parameter))
+    place = parameters.index(value.value)
+    is_method = parameters[0] == "self"
+    return Shared(function, scope, name, value.value, place - is_method, begin)

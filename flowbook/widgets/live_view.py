@@ -36,7 +36,7 @@ export default {
   // JupyterLab keeps the models of widgets that are closed for as long as the page lives, and each
   // its state of before the last change too: let these be small.
   initialize({ model }) {
-    return () => [1, 2].forEach(() => model.set("payload", null));
+    return () => [1, 2].forEach(() => model.set({ payload: null, begun: null }));
   },
   async render({ model, el, host }) {
     return (await imported(model, host))[model.get("renderer")](model, el);
@@ -95,11 +95,24 @@ class LiveView(anywidget.AnyWidget):
         super().close()
 
 
-def name_of_graph(graph: Graph) -> str:
-    """A name by which the views of one graph find each other in a page, which no other graph has.
+class LiveViewOfGraph(LiveView):
+    """A view that goes along with the others of its graph: what is selected in one is so in all.
 
-    A page may have views of several kernels.
+    Args:
+        renderer: as of `LiveView`.
+        graph: the graph; None if it is of none.
+        state: as of `LiveView`.
     """
+
+    graph_name = traitlets.Unicode().tag(sync=True)  # By which views of one graph find each other.
+
+    def __init__(self, renderer: str, graph: Graph | None, **state: Any) -> None:
+        name = "" if graph is None else _name_of(graph)
+        super().__init__(renderer, graph_name=name, **state)
+
+
+def _name_of(graph: Graph) -> str:
+    """A name that no other graph has; a page may have views of several kernels."""
     return _names.setdefault(graph, secrets.token_hex(8))
 
 

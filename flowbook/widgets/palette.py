@@ -25,6 +25,18 @@ def dash(number: int) -> str:
     return DASHES[number // len(TOLD_APART) % len(DASHES)]
 
 
+def curve_paint(run: int, place: int, is_alone: bool) -> tuple[str, str]:
+    """The colour and the dashes of one of several curves that a run has in a chart.
+
+    Those of a run alone have colours of their own; of several runs each has its colour, and dashes
+    tell its curves apart.
+    """
+    if is_alone:
+        return told_apart(run + place), dash(run + place)
+    dashes = dash(run) if place == 0 else DASHES[1 + (place - 1) % (len(DASHES) - 1)]
+    return told_apart(run), dashes
+
+
 def mixed(first: str, second: str, part: float) -> str:
     """A colour between two: of the second so large a part."""
     pairs = zip(_channels(first), _channels(second), strict=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
+from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
@@ -35,11 +36,11 @@ def operation_html(operation: Operation) -> str:
     """The table of an operation: attributes, inputs, outputs, constraints, definition."""
     rows = [*_attributes(operation)]
     rows += _listed("input", [_tensor(tensor) for tensor in operation.inputs])
-    rows += _listed("waits for", [_code(op.name) for op in operation.control_inputs])
+    rows += _listed("waits for", [_code(called(op)) for op in operation.control_inputs])
     rows += _listed("output", [_tensor(tensor) for tensor in operation.outputs])
     rows += _constraints(operation)
     rows += _definition(operation.site)
-    return _table(f"Operation {_code(operation.name)} of type {_code(operation.type)}", rows)
+    return _table(f"Operation {_code(called(operation))} of type {_code(operation.type)}", rows)
 
 
 def tensor_html(tensor: Tensor) -> str:
@@ -47,12 +48,12 @@ def tensor_html(tensor: Tensor) -> str:
     rows = [
         ("dtype", _code(tensor.dtype.name)),
         ("shape", _code(str(tensor.shape))),
-        ("operation", f"{_code(tensor.op.name)} of type {_code(tensor.op.type)}"),
+        ("operation", f"{_code(called(tensor.op))} of type {_code(tensor.op.type)}"),
     ]
-    rows += _listed("taken by", [_code(op.name) for op in tensor.consumers()])
+    rows += _listed("taken by", [_code(called(op)) for op in tensor.consumers()])
     rows += _constraints(tensor.op)
     rows += _definition(tensor.op.site)
-    return _table(f"Tensor {_code(tensor.name)}", rows)
+    return _table(f"Tensor {_code(tensor_called(tensor))}", rows)
 
 
 def variable_html(variable: Variable) -> str:
@@ -65,7 +66,7 @@ def variable_html(variable: Variable) -> str:
     ]
     rows += _constraints(variable.op)
     rows += _definition(variable.op.site)
-    return _table(f"Variable {_code(variable.op.name)}", rows)
+    return _table(f"Variable {_code(called(variable.op))}", rows)
 
 
 def stale_html(stale: StaleOperations) -> str:
@@ -136,7 +137,7 @@ def _constraints(operation: Operation) -> Iterable[Row]:
         yield "device", _code(operation.device)
     if operation.container:
         yield "container", _code(operation.container)
-    yield from _listed("together with", [_code(op.name) for op in operation.colocation])
+    yield from _listed("together with", [_code(called(op)) for op in operation.colocation])
 
 
 def _definition(site: Site) -> Iterable[Row]:
@@ -152,7 +153,7 @@ def _listed(heading: str, items: list[str]) -> Iterable[Row]:
 
 
 def _tensor(tensor: Tensor) -> str:
-    return f"{_code(tensor.name)} {_text(tensor.dtype.name)} {_text(str(tensor.shape))}"
+    return f"{_code(tensor_called(tensor))} {_text(tensor.dtype.name)} {_text(str(tensor.shape))}"
 
 
 def value_text(value: Any) -> str:

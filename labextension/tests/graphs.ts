@@ -5,6 +5,7 @@ import { GraphData, Kind } from "../src/core/payload.js";
 export interface Op {
   name: string;
   type?: string;
+  variable?: string;
   /** Names of operations: their first outputs are taken. */
   inputs?: string[];
   controls?: string[];
@@ -84,6 +85,7 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}, kinds
     wireStart,
     wire,
     type: Int32Array.from(ops.map((op) => text(op.type ?? "Op"))),
+    variable: Int32Array.from(ops.map((op) => text(op.variable ?? ""))),
     place: fill("cell [1], line 1"),
     source: fill("source()"),
     device: fill(""),

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import { durationText, logTickTexts, logTicks, numberText, padded, positions, stepText, tickTexts } from "../src/core/axes.js";
 import { ascending, merged } from "../src/core/merging.js";
 import { rebinned, ridgesOf } from "../src/core/ridges.js";
-import { runPaint } from "../src/core/run_colours.js";
+import { curvePaint, runPaint } from "../src/core/run_colours.js";
 import { smoothed, usualSmoothing } from "../src/core/smoothing.js";
+import { chartsOf, inOrder } from "../src/core/splits.js";
 import { fullHeight } from "../src/core/spikes.js";
 import { HistogramValue, ImageValue, SummaryStore } from "../src/core/summaries.js";
 import { filterOf, grouped, shortOf } from "../src/core/tags.js";
@@ -225,4 +226,24 @@ test("runs that share a colour differ in their dashes", () => {
   const paints = Array.from({ length: 21 }, (_, run) => JSON.stringify(runPaint(run, false)));
   assert.equal(new Set(paints).size, 21);
   assert.notEqual(runPaint(0, true).colour, runPaint(0, false).colour);
+});
+
+test("parts of the data share a chart, unless one is alone", () => {
+  const charts = chartsOf(["val/loss", "train/loss", "loss", "val/accuracy", "x/loss"]);
+  assert.deepEqual(Object.fromEntries(charts), {
+    "val/loss": { title: "loss", split: "val" },
+    "train/loss": { title: "loss", split: "train" },
+    loss: { title: "loss", split: "" },
+    "val/accuracy": { title: "val/accuracy", split: "" },
+    "x/loss": { title: "x/loss", split: "" },
+  });
+  assert.deepEqual(inOrder(["Held out", "val", "", "Train", "val"]), ["", "Train", "val", "Held out"]);
+});
+
+test("curves of a run alone differ in colour, those of several runs in dashes", () => {
+  const alone = [0, 1].map((place) => curvePaint(0, place, true, false));
+  assert.notEqual(alone[0].colour, alone[1].colour);
+  const several = [0, 1].map((place) => curvePaint(1, place, false, false));
+  assert.equal(several[0].colour, several[1].colour);
+  assert.deepEqual([several[0].dash.length > 0, several[1].dash.length > 0], [false, true]);
 });

@@ -10,9 +10,9 @@ import { packed } from "./packed.js";
 type Call = readonly [row: number, start: number, end: number, work?: number, group?: number];
 
 const WORKS = [
-  ["net/a", "MatMul", "cell [1], line 2", [], "net/a"],
-  ["net/b", "Exp", "", ["net/c"], "net/b"],
-  ["net/a:0/send", "Send", "", [], "net/a"],
+  ["net/a", "MatMul", "cell [1], line 2", [], "net/a", "h"],
+  ["net/b", "Exp", "", ["net/c"], "net/b", ""],
+  ["net/a:0/send", "Send", "", [], "net/a", ""],
 ];
 
 function timeline(calls: readonly Call[], rows = [2, 1]): Timeline {
@@ -20,7 +20,7 @@ function timeline(calls: readonly Call[], rows = [2, 1]): Timeline {
   const whole = (of: (call: Call) => number): Int32Array => Int32Array.from(calls, of);
   const lanes = rows.map((count, i) => [`cpu:${i}`, "main", false, count, 10]);
   const header = {
-    format: 1, title: "", remark: "", end: 1000, lanes, works: WORKS, threads: ["main"],
+    format: 2, title: "", remark: "", end: 1000, lanes, works: WORKS, threads: ["main"],
     colourings: [["type", [["MatMul", 5], ["2 others", 1]], true]],
   };
   const zero = real(() => 0);
@@ -135,6 +135,7 @@ test("works are found by names, scopes, types and what they stand for", () => {
   assert.equal(labelOf(found.works[2]), "send a:0");
   assert.equal(labelOf({ ...found.works[2], operation: "net/b/done/recv", type: "Recv" }), "recv b");
   assert.equal(labelOf(found.works[1]), "b");
+  assert.equal(labelOf(found.works[0]), "h (a)");
 });
 
 test("from one call of an operation to another, round the ends", () => {

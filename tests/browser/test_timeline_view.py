@@ -26,6 +26,7 @@ with fb.name_scope("second"), fb.device("cpu:1"):
     y = fb.reduce_sum(h, name="y")
 with fb.Session(cpus=2) as sess, sess.trace() as trace:
     for _ in range(3): sess.run(y, {x: [1.0] * 1000})
+    plan = sess.explain(y, {x: (1000,)})
 trace
 """
 
@@ -107,16 +108,21 @@ def test_keys_lead_from_all_steps_to_one_call(tmp_path: Path, page: Any, dark: b
     assert view.locator(".fb-legend b").all_inner_texts() == ["cpu:0"]
 
 
-def test_a_trace_and_the_picture_of_its_graph_go_along(lab: Lab, page: Any) -> None:
-    lab.write("trace", CELL, "fb.GraphView()")
+def test_a_trace_a_plan_and_the_picture_of_their_graph_go_along(lab: Lab, page: Any) -> None:
+    lab.write("trace", CELL, "fb.GraphView()", "fb.PlacementView(plan, plan)")
     notebook = lab.open(page, "trace")
     notebook.run(0)
     notebook.run(1)
+    notebook.run(2)
+    plans = notebook.cell(2).locator(".fb-graph[data-drawn]")
+    plans.nth(1).wait_for()
     view = notebook.cell(0).locator(".fb-timeline[data-drawn]")
     view.wait_for(timeout=30_000)
     assert "3 steps, " in notebook.shown(0)  # The table.
     graph = notebook.graph(1)
     reveal(graph, "second/y")
+    for plan in plans.all():
+        plan.locator(".fb-card h3", has_text="second/y").wait_for()
     assert view.locator(".fb-found").inner_text().startswith("second/y: 3 calls, busy ")
     view.locator(".fb-lanes").press("ArrowRight")
     assert view.locator(".fb-call h4").inner_text().startswith("first/h")
@@ -124,3 +130,7 @@ def test_a_trace_and_the_picture_of_its_graph_go_along(lab: Lab, page: Any) -> N
     assert view.locator(".fb-found").inner_text() == ""
     view.locator(".fb-lanes").press("Escape")
     graph.locator(".fb-card").wait_for(state="hidden")
+    reveal(plans.nth(1), "first/h")
+    graph.locator(".fb-card h3", has_text="first/h").wait_for()
+    plans.nth(0).locator(".fb-card h3", has_text="first/h").wait_for()
+    assert view.locator(".fb-found").inner_text().startswith("first/h: ")

@@ -281,8 +281,8 @@ def test_an_axis_from_a_constant(notebook: Any) -> None:
     notebook.run("a", "axis = fb.constant(1, name='axis')")
     [item] = notebook.graph.stale()
     assert str(item) == (
-        "'Sum' (cell [2], line 1): it was built from the 'axis' of before cell [3] redefined it; "
-        "re-run cell [2]"
+        "'total (Sum)' (cell [2], line 1): it was built from the 'axis' of before cell [3] "
+        "redefined it; re-run cell [2]"
     )
     assert "re-run cell [2]" in str(stale_message(closure(notebook["total"])))
     notebook.run("b", "x = fb.ones([2, 3]); total = fb.reduce_sum(x, axis); other = fb.exp(x)")

@@ -59,7 +59,7 @@ def test_the_guard_names_the_cell(notebook: Any) -> None:
     notebook.run("a", "x = fb.placeholder(fb.float32, [])\ny = fb.log(x)")
     notebook.run("s", "sess = fb.Session()\n_ = sess.guard()")
     output = notebook.run("r", "sess.run(y, {x: -1.0})", fails=True)
-    assert "Log 'Log': it gave 1 NaN" in output
+    assert "y (Log 'Log'): it gave 1 NaN" in output
     assert "defined at cell [1], line 2" in output
 
 

@@ -7,7 +7,7 @@ runner that knows no operation, as they would go to another process.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,21 @@ import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.code.tally import Ran, Tallies
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
+from flowbook.exec.placement.measurements import Measured
+from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.explaining import explain
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
@@ -116,7 +119,26 @@ class FarMaster:
         devices: Sequence[Device] | None = None,
     ) -> Explanation:
         self.asked.append("explain")
-        return explain(signature, shapes, devices or local_devices(), {})
+        return explain(signature, shapes, devices or local_devices())
+
+    def search(
+        self, signature: Signature, shapes: Mapping[fb.Tensor, fb.Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        self.asked.append("search")
+        return [("as it is", self.explain(signature, shapes))]
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        self.asked.append("learn")
+
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        return {}
+
+    def replace(
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        self.asked.append("replace")
+        return Replacement({}, [], 0)  # It has one device.
 
     def begin(self, prepared: Prepared) -> FarStep:
         self.asked.append("begin")

@@ -237,7 +237,7 @@ def test_an_interrupt_says_what_was_waited_for(
     with pytest.raises(KeyboardInterrupt) as caught:
         sess.run(taken)
     [note] = caught.value.__notes__
-    assert "this run waited: QueueDequeue 'q_dequeue'" in note
+    assert "this run waited: taken (QueueDequeue 'q_dequeue')" in note
     sess.run(queue.enqueue(2.0))
     assert sess.run(taken) == 2.0
 

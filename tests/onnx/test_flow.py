@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
-from tests.exec.engine.test_lowering import build, programs, pure, starts
+from tests.exec.engine.code.test_lowering import build, programs, pure, starts
 from tests.need import requires
 
 reference = pytest.importorskip("onnx.reference")
 onnx = pytest.importorskip("onnx")
-pytestmark = requires(module="onnx")
+pytestmark = [requires(module="onnx"), requires(module="onnxruntime")]
 
 from onnx import TensorProto, helper  # noqa: E402
 
+from tests.onnx.exchange import exchanged, types  # noqa: E402
 from tests.onnx.models import model, value  # noqa: E402
 
 
@@ -26,39 +27,6 @@ from tests.onnx.models import model, value  # noqa: E402
 def graph() -> Any:
     with fb.Graph().as_default() as graph:
         yield graph
-
-
-def exchanged(fetches: Any, feeds: dict[fb.Tensor, Any], *others: dict[fb.Tensor, Any]) -> Any:
-    """The model of tensors, which gives what the session gives: by ONNX's evaluator, and read."""
-    labels = {t: f"x{i}" for i, t in enumerate(feeds)}
-    made = fb.onnx.save(
-        {f"y{i}": t for i, t in enumerate(fetches)}, {n: t for t, n in labels.items()}
-    )
-    again = fb.onnx.load(made, graph=fb.Graph())
-    evaluator = reference.ReferenceEvaluator(made)
-    for given_values in (feeds, *others):
-        arrays = {labels[t]: np.asarray(v, t.dtype.numpy) for t, v in given_values.items()}
-        with fb.Session(graph=fetches[0].graph) as sess:
-            wanted = sess.run(list(fetches), given_values)
-        with fb.Session(graph=again.graph) as sess:
-            read = sess.run(
-                list(again.outputs.values()), {again.inputs[n]: v for n, v in arrays.items()}
-            )
-        for found in (evaluator.run(None, arrays), read):
-            for one, right in zip(found, wanted, strict=True):
-                assert (one.shape, one.dtype) == (right.shape, right.dtype)
-                np.testing.assert_allclose(one, right, rtol=1e-5)
-    return made
-
-
-def types(graph: Any) -> list[str]:
-    """The types of nodes, with those of the graphs that they hold."""
-    found = []
-    for node in graph.node:
-        found.append(node.op_type)
-        for attribute in node.attribute:
-            found += types(attribute.g)
-    return found
 
 
 def number(name: str = "x") -> fb.Tensor:
@@ -267,9 +235,6 @@ def refused(make: Callable[[fb.Tensor], Any], match: str) -> None:
 
 
 def test_what_cannot_be_written_is_named() -> None:
-    uneven = fb.TensorArray(fb.float32, 2, element_shape=[None]).split([1.0, 2.0, 3.0], [1, 2])
-    refused(lambda x: uneven.read(1) * x, "pieces of the lengths .*, which may differ")
-
     def slope(x: fb.Tensor) -> fb.Tensor:
         rows = fb.ones([fb.cast(x, fb.int32), 2])  # Of as many rows as only the run knows.
         _, y = fb.while_loop(
@@ -278,12 +243,9 @@ def test_what_cannot_be_written_is_named() -> None:
         return fb.gradients(y, rows)[0]
 
     refused(slope, "a stack of arrays, or of stacks whose elements have open shapes")
-    differing = fb.TensorArray(fb.float32, 1, infer_shape=False, tensor_array_name="different")
-    refused(lambda x: differing.write(0, x).read(0), "'different', whose elements differ in shape")
-    rows = fb.placeholder(fb.float32, [None, None])
-    mapped = fb.map_fn(lambda row: row * 2.0, rows)
+    row, reads = fb.placeholder(fb.float32, [None]), fb.TensorArray(fb.float32, 2)
     with pytest.raises(fb.errors.UnimplementedError, match="whose elements have the shape") as e:
-        fb.onnx.save(mapped, rows)
+        fb.onnx.save([reads.size(), reads.write(0, row).stack()], row)
     assert "element_shape" in e.value.hint
 
 

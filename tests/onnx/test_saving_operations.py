@@ -18,9 +18,10 @@ from tests.op_cases.case import Case
 from tests.op_checks import built
 
 reference = pytest.importorskip("onnx.reference")
-pytestmark = requires(module="onnx")
+pytestmark = [requires(module="onnx"), requires(module="onnxruntime")]
 
-from flowbook.onnx.written import RULES, RUN_AXES, arrays  # noqa: E402
+from flowbook.onnx.saving.rules import RULES, RUN_AXES, arrays  # noqa: E402
+from tests.onnx.exchange import exchanged, inference  # noqa: E402
 
 # What the reference evaluator does not compute as ONNX defines it: rows, or a type.
 BEYOND_THE_EVALUATOR = {
@@ -174,3 +175,47 @@ def test_axes_that_onnx_has_as_attributes_are_refused_where_only_the_run_knows_t
         x, axis = fb.placeholder(fb.float32, [2, 3]), fb.placeholder(fb.int32, [], name="axis")
         with pytest.raises(fb.errors.UnimplementedError, match=r"Concat along .* axis:0"):
             fb.onnx.save({"y": fb.concat([x, x], axis)}, {"x": x, "axis": axis})
+
+
+@pytest.mark.parametrize("dtype", [fb.int32, fb.int64])
+def test_the_loss_of_classes_and_its_gradient(dtype: Any) -> None:
+    with fb.Graph().as_default():
+        x, labels = fb.placeholder(fb.float32, [None, 3, 4]), fb.placeholder(dtype, [None, 3])
+        loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x)
+        feeds = {x: np.linspace(-3, 900, 24).reshape(2, 3, 4), labels: [[0, 1, 2], [3, 3, 0]]}
+        exchanged([loss, *fb.gradients(loss, x)], feeds, gradients_of=x)
+
+
+def test_the_loss_of_probabilities_and_its_gradient() -> None:
+    with fb.Graph().as_default():
+        x, labels = fb.placeholder(fb.float32, [None, 3]), fb.placeholder(fb.float32, [None, 3])
+        loss = fb.nn.softmax_cross_entropy_with_logits(labels=labels, logits=x)
+        feeds = {x: [[1, 2, -9], [0, 0, -np.inf]], labels: [[0.5, 0.5, 0.5], [0.2, 0.8, 0]]}
+        exchanged([loss, *fb.gradients(loss, x)], feeds)
+
+
+@pytest.mark.parametrize("method", [0, 1])
+@pytest.mark.parametrize("shape", [(None, 4, 5, 3), (2, 4, 5, None)], ids=str)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_images_in_another_size_of_batches_of_open_size(
+    method: int, shape: Any, align_corners: bool
+) -> None:
+    with fb.Graph().as_default():
+        x = fb.placeholder(fb.float32, shape)
+        y = fb.image.resize_images(x, [7, 3], method, align_corners)
+        exchanged([y], {x: np.random.default_rng(0).random((2, 4, 5, 3))})
+
+
+def test_images_of_any_size_come_to_one_size() -> None:
+    """What is read has to know it, for its weights."""
+    with fb.Graph().as_default():
+        x = fb.placeholder(fb.float32, [None, None, None, 3])
+        model = fb.onnx.save({"y": fb.image.resize_images(x, [2, 3])}, {"x": x})
+        image = np.random.default_rng(0).random((2, 4, 5, 3)).astype(np.float32)
+        with fb.Session() as sess:
+            wanted = sess.run(fb.image.resize_images(x, [2, 3]), {x: image})
+    agree(inference(model).run(None, {"x": image}), [wanted])
+    with fb.Graph().as_default():
+        again = fb.onnx.load(model, shapes={"x": [None, 4, 5, 3]})
+        with fb.Session() as sess:
+            agree([sess.run(again.outputs["y"], {again.inputs["x"]: image})], [wanted])

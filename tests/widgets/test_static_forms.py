@@ -104,7 +104,7 @@ def test_hostile_text_stays_text() -> None:
         text.encode()
     root = ElementTree.fromstring(svg)
     texts = [t.text for t in root.iter() if t.tag.endswith("}text")]
-    assert any(t is not None and t.startswith("x<script>") for t in texts)
+    assert any(t is not None and t.startswith("x (x<script>") for t in texts)
 
 
 def test_picture_is_xml_of_its_own() -> None:
@@ -176,7 +176,7 @@ def test_pictures_flow_down_after_a_redefinition() -> None:
         for title in group
         if title.tag.endswith("}title")
     }
-    assert heights["x"] < heights["layer"] < heights["output"]
+    assert heights["x"] < heights["first (layer)"] < heights["last (output)"]
 
 
 def test_what_a_run_needs_stands_out_in_the_picture() -> None:
@@ -197,7 +197,7 @@ def test_what_a_run_needs_stands_out_in_the_picture() -> None:
             found[name] = "opacity" in block.attrib, texts & {"fed", "fetched"}
     assert found == {
         "before": (True, set()),
-        "middle": (False, {"fed"}),
+        "z (middle/Exp)": (False, {"fed"}),
         "after": (False, {"fetched"}),
         "aside": (True, set()),
     }

@@ -27,6 +27,7 @@ from flowbook.exec.checkpoints.folder import folder_at, split
 from flowbook.exec.checkpoints.snapshot import Snapshot, read_state
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.public import public
+from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -53,6 +54,34 @@ class Holder(Protocol):
 
     def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
         """Have it hold something else."""
+
+
+class Told(Protocol):
+    """What a checkpoint says of a value: of which dtype and shape it is."""
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+class Source(Protocol):
+    """What values are restored from: a checkpoint, in whatever format.
+
+    Attributes:
+        path: where it is.
+        state: what else belongs to it, in JSON's terms.
+    """
+
+    path: str
+    state: Mapping[str, Any]
+
+    def entry(self, name: str) -> Told:
+        """What it says of a value; NotFoundError if it has none of that name."""
+
+    def read(self, names: Iterable[str]) -> dict[str, Any]:
+        """Some of its values."""
 
 
 class Saver:
@@ -234,7 +263,7 @@ class Saver:
     def put(
         self,
         sess: Holder,
-        found: Checkpoint,
+        found: Source,
         variables: Mapping[str, Variable],
         timeout: float | None = None,
     ) -> None:
@@ -258,7 +287,7 @@ class Saver:
         return {variable.op.name: variable for variable in graph.variables()}
 
 
-def check_fits(found: Checkpoint, name: str, variable: Variable, reshape: bool) -> None:
+def check_fits(found: Source, name: str, variable: Variable, reshape: bool) -> None:
     """Refuse a value that a variable cannot have.
 
     Args:

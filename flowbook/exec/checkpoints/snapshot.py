@@ -28,7 +28,8 @@ class Snapshot(NamedTuple):
         values: those of variables, each named by its handle's operation; they stay as they are.
         devices: where the variables live.
         entropy: what the session's random operations without a seed begin with; None leaves it.
-        states: those of other resources, by the names of the operations that own them.
+        states: those of other resources, by the names of the operations that own them. With an
+            entropy they are all that had begun: what has no state begins afresh.
         numerics: what the bits of a deterministic session depend on; None of any other.
     """
 

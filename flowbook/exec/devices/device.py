@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from flowbook.exec.devices.quiet import quietly
 from flowbook.graph.model.device_spec import DeviceSpec
 
 
@@ -36,10 +38,15 @@ class Device(ABC):
         array_type: what is of exactly this type is an array of the device; None if the type alone
             does not tell.
         memory_limit: how many bytes its arrays may take together; None for any.
+        fetches_together: whether what a step fetches comes to the host when the step has ended, by
+            `fetch_all`, and not value by value.
     """
 
     array_type: type[Any] | None = None
     memory_limit: int | None = None
+    fetches_together: bool = False
+    # Calls a function that calls the device's kernels, with its arguments.
+    run: Callable[..., Any] = staticmethod(quietly)
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
         self.spec = DeviceSpec.parse(name)
@@ -89,6 +96,10 @@ class Device(ABC):
     def fetch_view(self, array: Any) -> Any:
         """As `fetch`, of a view of such an array, which may overlap itself and be read-only."""
         return self.fetch(array)
+
+    def fetch_all(self, values: Sequence[Any]) -> Sequence[Any]:
+        """As `fetch`, of all of several values that are arrays of this device."""
+        return [self.fetch(value) if self.check(value) else value for value in values]
 
     def lock(self, array: Any, is_locked: bool) -> None:  # noqa: B027 - most can not.
         """Have an array refuse to be written to, or take it again, where arrays can."""

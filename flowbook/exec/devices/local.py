@@ -9,13 +9,14 @@ from typing import Any
 
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.imagined import Imagined
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
 # What makes a device of a kind, by its number.
-_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "simulated": Simulated}
+_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "gpu": Gpu, "simulated": Simulated}
 
 
 def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None) -> list[Device]:

@@ -35,7 +35,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import InternalError, ResourceExhaustedError
 from flowbook.graph.model.registry import define_device_kind
 
-define_device_kind("simulated")
+define_device_kind("simulated", lambda dtype: dtype is not dtypes.string)
 
 Array = np.ndarray[Any, Any]
 
@@ -54,6 +54,8 @@ class Simulated(Device):
         copied_out: how many bytes went back.
         waits: how often a kernel waited for a value, or for a size that depends on values.
     """
+
+    fetches_together = True
 
     def __init__(self, index: int = 0, memory_limit: int | None = None) -> None:
         super().__init__(

@@ -146,6 +146,11 @@ class Execution:
         """For each unit that gives a value on one of two sides which one it was last."""
         return self._step.sides  # type: ignore[no-any-return]
 
+    @property
+    def has_waited(self) -> bool:
+        """Whether its thread had to wait."""
+        return self._waits_begun > 0
+
     def run(self) -> None:
         """Run it all.
 
@@ -584,8 +589,11 @@ _lists: ContextVar[tuple[Executions, ...]] = ContextVar("flowbook_executions", d
 
 @contextmanager
 def also_listed_in(executions: Executions) -> Iterator[None]:
-    """In this block, steps are cancelled when `executions` is closed. They may wait for ever."""
-    token = _lists.set((*_lists.get(), executions))
+    """In this block, steps are cancelled when `executions` is closed. They may wait for ever.
+
+    What the thread was started for, which may itself be listed somewhere, is of no matter.
+    """
+    token = _lists.set((executions,))
     try:
         yield
     finally:
@@ -619,8 +627,10 @@ class AsyncCall:
         since: when the step began to wait for it, on the clock of `time.monotonic`.
         name: that of the function that runs on a thread of its own; empty if none does.
         on_report: is called with the outputs when they are reported, if somebody wants to know.
+        is_patient: that it waits.
     """
 
+    is_patient = True
     __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
                  "_thread", "index", "name", "on_report", "since", "tag", "unit", "wish",
                  "xp")  # fmt: skip
@@ -643,7 +653,7 @@ class AsyncCall:
         self._thread: threading.Thread | None = None
         self._reports: Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
         self._endings = endings
         self._lock = threading.Lock()
         self._state = _State.STARTED
@@ -658,7 +668,7 @@ class AsyncCall:
         """Report an error; may be called from any thread."""
         self._report(((), error))
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
+    def on_cancel(self, callback: Callable[[], object]) -> None:
         """Have `callback` called if the step is given up before it has what this call reports."""
         with self._lock:
             if self._state is not _State.CANCELLED:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from flowbook.exec.engine.generate import Setting
-from flowbook.exec.engine.lowering import lowered
+from flowbook.exec.engine.code.generate import Setting
+from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure

@@ -15,13 +15,15 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.code.tally import Tallies
 from flowbook.exec.engine.executor import Executions, Overseer
 from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Tallies
 from flowbook.exec.engine.turns import Turns
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
@@ -29,6 +31,7 @@ from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.gate import Passage, shares
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
+from flowbook.graph.model.errors import ResourceExhaustedError
 
 # A part's number, what it fetched, and why it failed.
 _Ended = queue.SimpleQueue[tuple[int, Sequence[Any], BaseException | None]]
@@ -166,7 +169,7 @@ class Joint:
         for number, part in enumerate(self._program.parts):
             if place in part.feeds:
                 own = part.feeds.index(place)
-                given = value if own in part.on_host else self._devices[number].put(value)
+                given = value if own in part.on_host else self._put(number, place, value)
                 self._runners[number].feed(step.executions[number], own, given)
 
     def advance(self, step: Turns) -> None:
@@ -185,12 +188,20 @@ class Joint:
 
     def _fed(self, number: int, feeds: Sequence[Any]) -> list[Any]:
         """What a part is fed with, besides the port."""
-        device = self._devices[number]
         part = self._program.parts[number]
         return [
-            feeds[place] if value in part.on_host else device.put(feeds[place])
+            feeds[place] if value in part.on_host else self._put(number, place, feeds[place])
             for value, place in enumerate(part.feeds[:-1])
         ]
+
+    def _put(self, number: int, place: int, value: Any) -> Any:
+        """What is fed, on the device of a part."""
+        try:
+            return self._devices[number].put(value)
+        except ResourceExhaustedError as error:
+            name, shape = self._program.feeds[place].name, list(np.shape(value))
+            error.details.append(f"on its way there: what {name!r} is fed with, {shape}")
+            raise
 
 
 def _run_part(

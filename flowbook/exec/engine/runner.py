@@ -16,24 +16,29 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.at_once import MustWait, asking_first
+from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import Bound, bind
+from flowbook.exec.engine.code.generate import (
+    FINISHER_OF,
+    Generated,
+    Setting,
+    finishers,
+    whole_step,
+)
+from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.executor import Execution, Executions, Overseer, Reports
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
-from flowbook.exec.engine.lowering import lowered
-from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
@@ -118,6 +123,9 @@ class Runner:
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
+        self._on_device = device.run
+        # What generated code gives is the caller's.
+        self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
         self._gates = store.gates(self._bound.written)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
@@ -130,6 +138,8 @@ class Runner:
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
+        # Whether the last step had to: the next then does not do twice what comes before that.
+        self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
 
@@ -148,7 +158,7 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        if self._asking is not None and deadline is None:
+        if self._asking is not None and deadline is None and not self._had_to_wait:
             with suppress(MustWait):
                 return self._run_passing(self._run_asking, feeds, deadline)
         # What may wait passes them later, when it comes to its first write.
@@ -178,11 +188,12 @@ class Runner:
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 
     def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run a step whose one wish comes first; raises MustWait where that is not there."""
+        """Run a step whose wishes come first; raises MustWait where one is not there."""
         assert self._asking is not None
         if self._bound.draws:
-            return Draws().during(self._call, self._asking, feeds)  # type: ignore[no-any-return]
-        return self._call(self._asking, feeds)
+            asking = Draws().during, self._call, self._asking, feeds
+            return taking_back(*asking)  # type: ignore[no-any-return]
+        return taking_back(self._call, self._asking, feeds)  # type: ignore[no-any-return]
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
@@ -240,11 +251,13 @@ class Runner:
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
         try:
+            if self._gives_as_it_is:
+                return self._on_device(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            given = map(_read_only, feeds) if self._has_users_kernels else feeds
+            found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
             if self._has_users_kernels:
-                found = quietly(step.function, (*deadline, *map(_read_only, feeds)))
                 self._check_fetched(found)
-                return found  # type: ignore[no-any-return]
-            return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            return self._device.fetch_all(found) if self._device.fetches_together else found
         except MustWait:
             raise
         except Exception as error:
@@ -310,12 +323,13 @@ class Runner:
                 passage.leave()
         else:
             self.fail_as_step(execution.run)
+        self._had_to_wait = execution.has_waited
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
-        found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
+        found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
-        return found
+        return self._brought(found)
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
@@ -375,7 +389,7 @@ class Runner:
     def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            return quietly(function)
+            return self._on_device(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
@@ -389,6 +403,15 @@ class Runner:
         Raises:
             StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
+        return self._brought([self._finished(execution, place)])[0]
+
+    def _brought(self, found: list[Any]) -> list[Any]:
+        """Fetched values in host memory, of a device that fetches them together."""
+        if not self._device.fetches_together:
+            return found
+        return self.fail_as_step(partial(self._device.fetch_all, found))  # type: ignore[no-any-return]
+
+    def _finished(self, execution: Execution, place: int) -> Any:
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
             error = InvalidArgumentError(
@@ -524,7 +547,7 @@ class Runner:
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = quietly(instrument.diagnose, asked)
+            failure = self._on_device(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from flowbook.exec.engine.generate import Generated, Setting, on_values
-from flowbook.exec.engine.statements import Branches
+from flowbook.exec.engine.code.generate import Generated, Setting, on_values
+from flowbook.exec.engine.code.statements import Branches
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.graph.rewrite.layered import Table, grown

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from flowbook.exec.files.framing import framed
 from flowbook.exec.files.opening import damaged, opened, read_all, skip
-from flowbook.graph.model.errors import DataLossError
+from flowbook.graph.model.errors import DataLossError, NotFoundError
+from flowbook.graph.numerics import array_files as arrays
 
 Place = tuple[int, ...]
 
@@ -64,6 +66,7 @@ def text_lines(
 ) -> Iterator[Record]:
     """The lines of a file without what ends them; keys have their numbers, the first is 1."""
     offset, number = place or (0, 0)
+    key = _keys(path)
     with opened(path, compression) as file:
         skip(file, offset)
         for line in file:
@@ -71,7 +74,7 @@ def text_lines(
             number += 1
             if number > skip_header_lines:
                 text = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield Record(_key(path, number), text, (offset, number))
+                yield Record(key % number, text, (offset, number))
 
 
 def fixed_length_records(
@@ -90,6 +93,7 @@ def fixed_length_records(
     be left between the last one and the footer.
     """
     (number,) = place or (0,)
+    key = _keys(path)
     hop = hop_bytes or record_bytes
     needed = record_bytes + footer_bytes
     with opened(path, compression) as file:
@@ -97,7 +101,7 @@ def fixed_length_records(
         skip(file, number * hop)
         held = read_all(file, needed)
         while len(held) == needed:
-            yield Record(_key(path, number), held[:record_bytes], (number + 1,))
+            yield Record(key % number, held[:record_bytes], (number + 1,))
             number += 1
             held = held[hop:]
             skip(file, max(0, hop - needed))
@@ -114,18 +118,46 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
     or what is compressed and cannot be read.
     """
     (offset,) = place or (0,)
+    key = _keys(path)
     try:
         with opened(path, compression) as file:
             skip(file, offset)
             for found in framed(file, path, offset, skip_damaged):
-                yield Record(_key(path, found.offset), found.data, (found.end,))
+                yield Record(key % found.offset, found.data, (found.end,))
     except DataLossError:
         if not skip_damaged:
             raise
 
 
-def _key(path: str, number: int) -> bytes:
-    return os.fsencode(f"{path}:{number}")
+def npz_members(path: str, place: Place) -> Iterator[Record]:
+    """The arrays of a .npz file, each as a .npy file; keys have their names."""
+    (start,) = place or (0,)
+    with opened(path) as file, _naming(path):
+        for number, (name, content) in enumerate(arrays.npz_members(file, start), start + 1):
+            yield Record(os.fsencode(f"{path}:{name}"), content, (number,))
+
+
+def parquet_row_groups(path: str, place: Place, columns: tuple[str, ...]) -> Iterator[Record]:
+    """The row groups of a Parquet file, each as such a file; keys have their numbers from 0 on."""
+    (start,) = place or (0,)
+    key = _keys(path)
+    with opened(path) as file, _naming(path):
+        for number, content in enumerate(arrays.parquet_row_groups(file, columns, start), start):
+            yield Record(key % number, content, (number + 1,))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Have what is wrong with the contents of a file name that."""
+    try:
+        yield
+    except (DataLossError, NotFoundError) as error:
+        raise type(error)(f"{path}: {error.message}", hint=error.hint) from None
+
+
+def _keys(path: str) -> bytes:
+    """What a number makes a record's key of."""
+    return os.fsencode(path).replace(b"%", b"%%") + b":%d"
 
 
 # By the names that operations call them.
@@ -135,4 +167,6 @@ FORMATS = {
     "text_lines": Format(text_lines, 2),
     "fixed_length_records": Format(fixed_length_records, 1),
     "tf_records": Format(tf_records, 1),
+    "npz_members": Format(npz_members, 1),
+    "parquet_row_groups": Format(parquet_row_groups, 1),
 }

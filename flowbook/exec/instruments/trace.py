@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns as clock
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flowbook.exec.engine.recording import Noted, Recorder, recording
@@ -19,9 +20,11 @@ from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.live_bytes import live_bytes
 from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
+from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import beside, telling_variable
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_keyed
@@ -30,6 +33,8 @@ from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 from flowbook.graph.storing.files import as_path, written_whole
 
 MOST_CALLS = 1_000_000
+
+Learn = Callable[[Iterable[tuple[Operation, str, Measured]]], None]
 
 # So many rows of a trace that is printed as a whole.
 _MOST_ROWS = 20
@@ -65,13 +70,20 @@ class TimeShares(Report):
         shares: by name.
         title: one line that sums the trace up.
         notes: what belongs below the table.
+        variables: what stands beside names in the table.
     """
 
     def __init__(
-        self, of: str, shares: Mapping[str, TimeShare], title: str, notes: Sequence[str] = ()
+        self,
+        of: str,
+        shares: Mapping[str, TimeShare],
+        title: str,
+        notes: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.of = of
         self.shares = shares
+        self._variables = variables
         self._title = title
         self._notes = notes
 
@@ -86,7 +98,8 @@ class TimeShares(Report):
     def first(self, count: int) -> Table:
         """The table of those that took most of the time."""
         rows = [
-            (s.name, f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
+            (beside(self._variables.get(s.name, ""), s.name),
+             f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
              in_time(s.waited), in_time(s.delay), in_bytes(s.bytes), in_bytes(s.peak))
             for total in [sum(s.busy for s in self.shares.values()) or 1]
             for s in list(self.shares.values())[:count]
@@ -117,11 +130,16 @@ class Trace(Instrument, Report):
 
     Args:
         instruments: those of the session.
+        learn: a method that is told what operations took when it ends; it is held weakly.
         most_calls: so many calls of kernels are kept; the rest is counted.
     """
 
-    def __init__(self, instruments: Instruments, most_calls: int) -> None:
+    def __init__(self, instruments: Instruments, learn: Learn, most_calls: int) -> None:
         self._instruments = instruments
+        self._learn = weakref.WeakMethod(learn)
+        self._operations: weakref.WeakValueDictionary[int, Operation] = (
+            weakref.WeakValueDictionary()
+        )
         self._timing = Timing()
         self._recorder = Recorder(most_calls)
         self._lock = threading.Lock()
@@ -139,6 +157,7 @@ class Trace(Instrument, Report):
         """Runs whose kernels' calls are taken down."""
         for number, op in operations.items():
             self._names[number] = op.name
+            self._operations[number] = op
             self._sites[op.name] = op.site
             self._graph = weakref.ref(op.graph)
 
@@ -183,9 +202,27 @@ class Trace(Instrument, Report):
         return (*present, self._timing, self)
 
     def remove(self) -> None:
-        """Trace no more runs; what was traced stays."""
+        """Trace no more runs; what was traced stays, and plans are made by it from now on."""
         self._instruments.remove(self._timing)
         self._instruments.remove(self)
+        learn = self._learn()
+        if learn is not None:
+            learn(self._measured())
+
+    def _measured(self) -> Iterator[tuple[Operation, str, Measured]]:
+        """What each operation took on each device."""
+        calls: dict[tuple[int, str], list[Noted]] = defaultdict(list)
+        for call in self._recorder.calls():
+            node = call.place.node
+            if node.sources and not op_keyed(node.type).is_async:
+                calls[node.sources[0], call.place.device].append(call)
+        for (number, device), found in calls.items():
+            operation = self._operations.get(number)
+            if operation is not None:
+                fastest = min(found, key=lambda call: call.end - call.start)
+                trips = round(len(found) / len({call.step for call in found}))
+                seconds = (fastest.end - fastest.start) * 1e-9
+                yield operation, device, Measured(seconds, fastest.size, trips)
 
     def __enter__(self) -> Trace:
         return self
@@ -230,6 +267,16 @@ class Trace(Instrument, Report):
     def sites(self) -> Mapping[str, Site]:
         """Where the operations were defined, by their names."""
         return self._sites
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The Python variables that operations' values have, by the names of the operations.
+
+        Only those that say what the names do not.
+        """
+        operations = () if self.graph is None else self.graph.operations
+        found = {op.name: telling_variable(op) for op in operations if op.name in self._sites}
+        return {name: variable for name, variable in found.items() if variable}
 
     def _described(self, noted: Sequence[Noted]) -> list[TracedCall]:
         ended: dict[tuple[int, int, int], int] = {}
@@ -291,7 +338,7 @@ class Trace(Instrument, Report):
 
     def by_operation(self) -> TimeShares:
         """Where the time went, by operation; what stands for several counts under the first."""
-        return self._shares("operation", lambda call: call.operation)
+        return self._shares("operation", lambda call: call.operation, self.variables)
 
     def by_scope(self, depth: int = 1) -> TimeShares:
         """Where the time went, by name scope; what is in none has an empty name.
@@ -307,13 +354,20 @@ class Trace(Instrument, Report):
         """Where the time went, by device."""
         return self._shares("device", lambda call: call.device)
 
-    def _shares(self, of: str, name_of: Callable[[TracedCall], str]) -> TimeShares:
+    def _shares(
+        self,
+        of: str,
+        name_of: Callable[[TracedCall], str],
+        variables: Mapping[str, str] | None = None,
+    ) -> TimeShares:
         groups: dict[str, list[TracedCall]] = defaultdict(list)
         for call in self.calls:
             groups[name_of(call)].append(call)
         shares = [_share(name, calls) for name, calls in groups.items()]
         shares.sort(key=lambda share: (-share.busy, -share.waited, share.name))
-        return TimeShares(of, {s.name: s for s in shares}, self._title(), self._notes())
+        return TimeShares(
+            of, {s.name: s for s in shares}, self._title(), self._notes(), variables or {}
+        )
 
     def _title(self) -> str:
         calls = len(self.calls)
@@ -378,10 +432,10 @@ def _share(name: str, calls: Sequence[TracedCall]) -> TimeShare:
     )
 
 
-def trace(instruments: Instruments, most_calls: int) -> Trace:
+def trace(instruments: Instruments, learn: Learn, most_calls: int) -> Trace:
     """Trace a session; see `Session.trace`."""
     if isinstance(most_calls, bool) or not isinstance(most_calls, int) or most_calls < 1:
         raise InvalidArgumentError(f"most_calls is a positive integer, not {most_calls!r}")
-    made = Trace(instruments, most_calls)
+    made = Trace(instruments, learn, most_calls)
     instruments.exchange(made.begin)
     return made

@@ -73,7 +73,7 @@ class _Crew:
                 self._size += 1
 
     def _help(self) -> None:
-        # As in the step that has the work (`exec/engine/quiet.py`).
+        # As in the step that has the work (`exec/devices/quiet.py`).
         np.seterr(all="ignore")
         while True:
             self._calls.get().help()

@@ -34,6 +34,7 @@
 }
 
 declare void @llvm.x86.sse2.pause()
+declare i64 @llvm.readcyclecounter()
 
 ; Sleep as long as the lowest 32 bits of a box are those of a state, or shorter.
 define private void @sleep(ptr %box, i64 %state) {
@@ -49,26 +50,83 @@ define private void @wake(ptr %box) {
   ret void
 }
 
+; Times are in cycles of the processor's clock, some 0.4 ns each. To sleep and be woken takes 100,000
+; and more on a quiet machine, whose processors sleep too when nothing is to do.
+@a_moment = private constant i64 20000
+@a_while = private constant i64 1500000
+; A call of the system that takes longer than this has had others run meanwhile: the machine is busy
+; then, and for a spell is taken to be.
+@a_turn = private constant i64 50000
+@a_spell = private constant i64 40000000
+@busy_at = private global i64 0
+
+define private i1 @is_busy(i64 %now) {
+  %last = load atomic i64, ptr @busy_at monotonic, align 8
+  %spell = load i64, ptr @a_spell
+  %ago = sub i64 %now, %last
+  %is_busy = icmp ult i64 %ago, %spell
+  ret i1 %is_busy
+}
+
+; Others have been seen to want a processor.
+define void @notice_others() {
+  %now = call i64 @llvm.readcyclecounter()
+  store atomic i64 %now, ptr @busy_at monotonic, align 8
+  ret void
+}
+
+; Whether who has looked at a box since a time is to look once more. To see whether others want the
+; processor, they are let run: on a busy machine nobody looks for longer than a moment.
+define private i1 @goes_on(i64 %since) {
+start:
+  %now = call i64 @llvm.readcyclecounter()
+  %spent = sub i64 %now, %since
+  %moment = load i64, ptr @a_moment
+  %is_short = icmp ult i64 %spent, %moment
+  br i1 %is_short, label %pause, label %patience
+pause:
+  call void @llvm.x86.sse2.pause()
+  ret i1 true
+patience:
+  %while = load i64, ptr @a_while
+  %is_long = icmp uge i64 %spent, %while
+  %is_busy = call i1 @is_busy(i64 %now)
+  %is_over = or i1 %is_long, %is_busy
+  br i1 %is_over, label %sleep, label %yield
+yield:
+  %_ = call i64 asm sideeffect "syscall", "={rax},{rax},~{rcx},~{r11},~{memory}"(i64 24)
+  %then = call i64 @llvm.readcyclecounter()
+  %away = sub i64 %then, %now
+  %turn = load i64, ptr @a_turn
+  %is_quiet = icmp ult i64 %away, %turn
+  br i1 %is_quiet, label %more, label %others
+others:
+  call void @notice_others()
+  br label %more
+more:
+  ret i1 true
+sleep:
+  ret i1 false
+}
+
 ; A helper's life: it ends with the process.
 define void @help(ptr %box) {
 start:
+  br label %idle
+idle:
+  %since = call i64 @llvm.readcyclecounter()
   br label %look
 look:
-  %turn = phi i64 [ 0, %start ], [ %turns, %turn_on ], [ 0, %doze ], [ 0, %begin ], [ 0, %done ]
   %state = load atomic i64, ptr %box seq_cst, align 8
   %is_offered = icmp ugt i64 %state, 2
-  br i1 %is_offered, label %begin, label %idle
-idle:
-  %is_patient = icmp ult i64 %turn, 1000
-  br i1 %is_patient, label %turn_on, label %doze
-turn_on:
-  call void @llvm.x86.sse2.pause()
-  %turns = add i64 %turn, 1
-  br label %look
+  br i1 %is_offered, label %begin, label %nothing
+nothing:
+  %goes_on = call i1 @goes_on(i64 %since)
+  br i1 %goes_on, label %look, label %doze
 doze:
   cmpxchg ptr %box, i64 0, i64 2 seq_cst seq_cst
   call void @sleep(ptr %box, i64 2)
-  br label %look
+  br label %idle
 begin:
   %begun = or i64 %state, 1
   %change = cmpxchg ptr %box, i64 %state, i64 %begun seq_cst seq_cst
@@ -77,21 +135,22 @@ begin:
 work:
   %job = inttoptr i64 %state to ptr
   call void @work(ptr %job)
-  br label %release
-release:
   %last = atomicrmw xchg ptr %box, i64 0 seq_cst
   %awaited = icmp ne i64 %last, %begun
-  br i1 %awaited, label %tell, label %done
+  br i1 %awaited, label %tell, label %idle
 tell:
   call void @wake(ptr %box)
-  br label %done
-done:
-  br label %look
+  br label %idle
 }
 
-; Multiply as planned here, and in those of so many helpers that are free.
-define void @share(ptr %boxes, i64 %helpers, ptr %plan, ptr %x, ptr %y, ptr %out) {
+; Multiply as planned here, and in those of so many helpers that are free. There may be more where
+; each gets less of a processor.
+define void @share(ptr %boxes, i64 %helpers_if_quiet, i64 %helpers_if_busy, ptr %plan, ptr %x, ptr %y,
+    ptr %out) {
 start:
+  %now = call i64 @llvm.readcyclecounter()
+  %is_busy = call i1 @is_busy(i64 %now)
+  %helpers = select i1 %is_busy, i64 %helpers_if_busy, i64 %helpers_if_quiet
   %job = alloca %job
   store %job zeroinitializer, ptr %job
   %plan_at = getelementptr %job, ptr %job, i32 0, i32 1
@@ -138,22 +197,18 @@ end:
   br i1 %is_another, label %take_back, label %leave
 take_back:
   %its_box = getelementptr [16 x i64], ptr %boxes, i64 %k
-  %taking = cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst
+  cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst
+  %since = call i64 @llvm.readcyclecounter()
   br label %await
 await:
-  %turn = phi i64 [ 0, %take_back ], [ %turns, %turn_on ], [ %turn, %sleep ]
   %its_state = load atomic i64, ptr %its_box seq_cst, align 8
   %at_it = or i64 %its_state, 2
   %is_at_it = icmp eq i64 %at_it, %awaited
   br i1 %is_at_it, label %wait, label %end_next
 wait:
-  %is_patient = icmp ult i64 %turn, 1000
-  br i1 %is_patient, label %turn_on, label %sleep
-turn_on:
-  call void @llvm.x86.sse2.pause()
-  %turns = add i64 %turn, 1
-  br label %await
-sleep:
+  %goes_on = call i1 @goes_on(i64 %since)
+  br i1 %goes_on, label %await, label %doze
+doze:
   cmpxchg ptr %its_box, i64 %begun, i64 %awaited seq_cst seq_cst
   call void @sleep(ptr %its_box, i64 %awaited)
   br label %await

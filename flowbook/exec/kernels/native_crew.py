@@ -9,9 +9,9 @@ share nothing else but the number of the part that is next. Who has a product of
 of helpers that are free, takes parts like them, and takes back what no helper has begun. A helper
 that is at a part is waited for. Several threads may have products at once; a helper has one.
 
-Who waits looks a thousand times, some tens of microseconds, and then sleeps: on a quiet machine
-work is found without a call of the system, and on a busy one nobody keeps a processor from the
-thread that is waited for.
+Who waits looks for half a millisecond, and then sleeps: on a quiet machine, where it takes a tenth
+of one to be woken, the products of a step find their helpers awake. Meanwhile it offers the cpu
+to others; if somebody takes it, the machine is busy, and it sleeps after microseconds from then on.
 """
 
 from __future__ import annotations
@@ -53,16 +53,19 @@ class NativeCrew:
 
     Args:
         engine: has the machine code.
+        if_busy: on a busy machine so many times as many threads take part: each gets less of a
+            processor there.
     """
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, if_busy: int = 2) -> None:
         self._engine = engine
+        self._if_busy = if_busy
         self._boxes = (_Box * _MOST)()
         self._lock = Lock()
         self._size = 0
         pointer, size = ctypes.c_void_p, ctypes.c_int64
         self._help = ctypes.CFUNCTYPE(None, pointer)(engine.get_function_address("help"))
-        self._share = ctypes.CFUNCTYPE(None, pointer, size, *[pointer] * 4)(
+        self._share = ctypes.CFUNCTYPE(None, pointer, size, size, *[pointer] * 4)(
             engine.get_function_address("share")
         )
         # Helpers still look at them when Python takes itself apart at its end.
@@ -71,7 +74,7 @@ class NativeCrew:
 
     def without_helpers(self) -> NativeCrew:
         """The same machine code for a forked process, which has no helpers."""
-        return NativeCrew(self._engine)
+        return NativeCrew(self._engine, self._if_busy)
 
     def multiply(self, plan: Plan, x: Any, y: Any, out: Any, threads: int) -> None:
         """Make a product, here and in helpers at the same time. An interrupt has to wait.
@@ -83,11 +86,13 @@ class NativeCrew:
             out: and the product, which BLAS gets on one thread.
             threads: how many may take part, this one included.
         """
-        helpers = min(threads, plan.count) - 1
-        if self._size < helpers:
-            self._grow(min(helpers, _MOST))
+        most = min(self._if_busy * threads, plan.count, _MOST + 1) - 1
+        if self._size < most:
+            self._grow(most)
+        most = min(most, self._size)
+        usual = min(threads - 1, most)
         addresses = (array.ctypes.data for array in (x, y, out))
-        self._share(self._boxes, min(helpers, self._size), ctypes.byref(plan), *addresses)
+        self._share(self._boxes, usual, most, ctypes.byref(plan), *addresses)
 
     def _grow(self, size: int) -> None:
         with self._lock:

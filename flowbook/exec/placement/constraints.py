@@ -6,18 +6,20 @@ that have kernels for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from flowbook.exec.devices.cuda import why_not
 from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.decisions import Settled
 from flowbook.exec.placement.together import colocated, inseparable
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.dtypes import string
+from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
+from flowbook.graph.model.registry import dtype_not_held, kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Subgraph
 
@@ -44,7 +46,7 @@ class Group(NamedTuple):
 def groups_of(
     graph: Subgraph,
     devices: Sequence[Device],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     is_soft: bool,
 ) -> list[Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
@@ -52,17 +54,19 @@ def groups_of(
     if len(devices) == 1:
         together, nodes = colocated(graph.operations), []
     else:
-        together, nodes = inseparable(graph, homes), graph.new
+        together, nodes = inseparable(graph, settled.homes), graph.new
     definitions = {node.operation: node.op_def for node in nodes}
     everywhere = Group((), range(len(devices)), "", {})
     found = []
     for operations in together.groups():
         own = [(op, definitions[op]) for op in operations if op in definitions]
-        is_free = not any(op.device or op.key in homes for op in operations)
+        is_free = not any(
+            op.device or op.key in settled.homes or op in settled.moved for op in operations
+        )
         if is_free and len(devices) > 1 and all(able.is_everywhere(*each) for each in own):
             found.append(everywhere._replace(operations=operations))
             continue
-        found.append(_group(operations, devices, able, definitions, homes, is_soft))
+        found.append(_group(operations, devices, able, definitions, settled, is_soft))
     return found
 
 
@@ -89,14 +93,8 @@ class _Able:
         """What a kind of device lacks to run an operation; nothing if it can."""
         if not self.has_kernel(op_def, kind):
             return f"has no kernel for {operation.name!r}"
-        if kind not in HOST and _has_strings(operation):
-            return f"holds no strings, which {operation.name!r} is about"
-        return ""
-
-
-def _has_strings(operation: Operation) -> bool:
-    given = [tensor.dtype for tensor in operation.inputs]
-    return string in (*given, *operation.dtypes, operation.attributes.get("dtype"))
+        dtype = dtype_not_held(operation, kind)
+        return f"holds no {dtype.name}, which {operation.name!r} is about" if dtype else ""
 
 
 def _group(
@@ -104,7 +102,7 @@ def _group(
     devices: Sequence[Device],
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     is_soft: bool,
 ) -> Group:
     requests = {op: DeviceSpec.parse(op.device) for op in operations if op.device}
@@ -123,17 +121,43 @@ def _group(
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
     feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
-    living = [op for op in operations if op.key is not None and homes.get(op.key) in devices]
-    if living:
-        home = devices.index(homes[living[0].key])  # type: ignore[index]
-        if home in admitted:
-            lives = f"{living[0].name!r} lives there"
-            because = f"{because}, and {lives}" if because else lives
+    for device, why, able_there in _settled(operations, settled, admitted, feasible):
+        if device in devices and (home := devices.index(device)) in able_there:
+            because = f"{because}, and {why}" if because else why
             return Group(operations, [home], because, ruled_out)
     if not feasible and len(operations) > 1:
         raise _without_common_kernels(operations, definitions, requests, ruled_out)
     # Of a single one it is said later that it has no kernel.
     return Group(operations, feasible or admitted, because, ruled_out)
+
+
+def _settled(
+    operations: Sequence[Operation],
+    settled: Settled,
+    admitted: Sequence[int],
+    feasible: Sequence[int],
+) -> Iterator[tuple[Device, str, Sequence[int]]]:
+    """Where operations have to be by what holds already, why, and if it is one of which devices."""
+    for op in operations:
+        if op.key is not None and op.key in settled.homes:
+            yield settled.homes[op.key], f"{op.name!r} lives there", admitted
+    for op in operations:
+        if op in settled.moved:
+            yield settled.moved[op], f"sess.replace put {op.name!r} there", feasible
+
+
+def carried(
+    graph: Subgraph, moved: Mapping[Operation, Device], homes: Mapping[ResourceKey, Device]
+) -> dict[ResourceKey, Device]:
+    """Where resources go with the operations, and other resources, that they cannot part from."""
+    found = {}
+    for operations in inseparable(graph, homes).groups():
+        keys = [op.key for op in operations if op.key is not None]
+        by_operations = [moved[op] for op in operations if op in moved]
+        by_keys = [homes[key] for key in keys if key in homes]
+        for device in (*by_operations, *by_keys)[:1]:
+            found.update(dict.fromkeys(keys, device))
+    return found
 
 
 def _admitting(requests: Iterable[DeviceSpec], devices: Sequence[Device]) -> list[int]:
@@ -175,6 +199,15 @@ def without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inval
     )
 
 
+def not_held(operation: Operation, dtype: DType, kind: str) -> InvalidArgumentError:
+    """The error of an operation on whose device no array can be of a dtype that it is about."""
+    return InvalidArgumentError(
+        f"arrays of a device of kind {kind!r} are never of {dtype.name}",
+        operation,
+        hint="run it elsewhere with fb.device, or fb.cast to a dtype that is held there",
+    )
+
+
 def _infeasible(
     group: Sequence[Operation],
     requests: Mapping[Operation, DeviceSpec],
@@ -188,10 +221,19 @@ def _infeasible(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them, and "
-        "fb.Session(soft_placement=True) takes another one",
+        f"fb.Session(soft_placement=True) takes another one{_of_gpus(requests, devices)}",
     )
     error.details += _constraints(group, definitions, requests)
     return error
+
+
+def _of_gpus(requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]) -> str:
+    """How to come by a GPU, where one is asked for and there is none."""
+    asked = [spec.index or 0 for spec in requests.values() if spec.kind == "gpu"]
+    if not asked or any(device.kind == "gpu" for device in devices):
+        return ""
+    here = f"fb.Session(devices=['gpu:{asked[0]}']) computes on this machine's"
+    return f"; {why_not(asked[0]) or here}"
 
 
 def _without_common_kernels(

@@ -1,22 +1,27 @@
 """What nodes and transfers are expected to cost on each kind of device (white paper, 3.2.1).
 
 From what definitions say of an operation (floating-point operations), from what is known of shapes
-(bytes), and from the figures of a device. Where only the run knows a size, the smallest counts:
-what is not known gives no reason to send anything anywhere.
+(bytes), and from the figures of a device; where an operation was measured, from that. Where only
+the run knows a size, the smallest counts: what is not known gives no reason to send anything
+anywhere.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.machine import Figures, Link, machine
+from flowbook.exec.placement.machine import Figures, Link, along, machine
+from flowbook.exec.placement.measurements import Measured, Measurements
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node
+from flowbook.graph.transfer.shaping import Shaped
 
 # How often the body of a loop is taken to run.
 TRIPS = 10
@@ -25,20 +30,107 @@ TRIPS = 10
 # An accelerator of some years ago, and what lies between it and the host.
 ACCELERATOR = Figures(1e13, 5e11, 5e-6)
 OVER_BUS = Link(6e-5, 1e10)
+# An H100 in single precision, as its data sheet and CuPy's users tell: nothing was measured here.
+GPU = Figures(5e13, 2.5e12, 1e-5)
+OVER_FAST_BUS = Link(3e-5, 4e10)
+
+# By kind of device; others are such accelerators.
+_FIGURES = {"gpu": GPU}
+_LINKS = {"gpu": OVER_FAST_BUS}
 
 
 class Work(NamedTuple):
-    """What a node does in one step, on whatever device.
+    """What a node does when it runs once, on whatever device.
 
     Attributes:
+        type: what computes it, by its key.
         flops: floating-point operations.
         bytes: of what it takes and gives.
-        trips: how often it runs.
     """
 
+    type: str
     flops: int
     bytes: int
-    trips: int
+
+    def at(self, figures: Figures) -> float:
+        """How many seconds a device is busy with it.
+
+        First the one and then the other: matrices are brought into order before they are
+        multiplied, and the fewer rows there are, the more that counts.
+        """
+        return self.flops / figures.flops + self.bytes / figures.bytes
+
+
+class Costs:
+    """What nodes cost, by what is known of them.
+
+    Args:
+        shapes: what is known of shapes besides what the graph says.
+        measured: what operations took in steps that were traced.
+
+    Attributes:
+        shapes: likewise.
+    """
+
+    def __init__(self, shapes: Shaped | None = None, measured: Measurements | None = None) -> None:
+        self.shapes = shapes if shapes is not None else Shaped()
+        self._measured = measured if measured is not None else Measurements()
+
+    def size(self, tensor: Tensor) -> int:
+        """The bytes of what an operation gives."""
+        known = self.shapes.of(tensor.op).outputs[tensor.index]
+        measured = self._measurement(tensor.op)
+        if measured is not None and len(tensor.op.outputs) == 1:
+            return measured.bytes
+        return size_of(known.dtype.size, known.shape)
+
+    def trips(self, node: Node) -> int:
+        """How often a node runs in a step."""
+        measured = self._measurement(node.operation)
+        if measured is not None:
+            return measured.trips
+        frames = [each for each in chain(runs_in(node.operation)) if isinstance(each, Frame)]
+        return math.prod([TRIPS] * len(frames))
+
+    def seconds(self, node: Node, kind: str) -> float:
+        """How long a node takes on a kind of device, in all of a step."""
+        measured = self._measurement(node.operation, kind)
+        once = measured.seconds if measured is not None else seconds(self.work(node), kind)
+        return once * self.trips(node)
+
+    def is_measured(self, node: Node, kind: str) -> bool:
+        """Whether it was measured how long a node takes on a kind of device."""
+        return self._measurement(node.operation, kind) is not None
+
+    def work(self, node: Node) -> Work:
+        """What a node does, with all that is joined into it."""
+        operations = [self.shapes.of(each) for each in (node.operation, *node.joined)]
+        if node.op_def.aliases and node.op_def.only_moves:
+            return Work(node.op_def.key, 0, 0)  # It gives another name to what is there.
+        flops = sum(each.op_def.cost(each) for each in operations if each.op_def.cost is not None)
+        inside = {tensor for each in operations[1:] for tensor in each.outputs}
+        moved = sum(
+            size_of(tensor.dtype.size, tensor.shape)
+            for each in operations
+            for tensor in _touched(each)
+            if tensor not in inside
+        )
+        return Work(node.op_def.key, flops, moved)
+
+    def _measurement(self, operation: Operation, kind: str | None = None) -> Measured | None:
+        """What was measured of an operation, if it has the sizes now that it had then."""
+        found = self._measured.of(operation, kind)
+        if found is None:
+            return None
+        outputs = self.shapes.of(operation).outputs
+        known = sum(size_of(tensor.dtype.size, tensor.shape) for tensor in outputs)
+        is_open = not all(tensor.shape.is_fully_defined for tensor in outputs)
+        return found if is_open or known == found.bytes else None
+
+
+def _touched(operation: Operation) -> Iterator[Tensor]:
+    yield from operation.inputs
+    yield from operation.outputs
 
 
 def size_of(dtype_size: int, shape: Shape) -> int:
@@ -49,29 +141,21 @@ def size_of(dtype_size: int, shape: Shape) -> int:
     return size
 
 
-def trips_of(node: Node) -> int:
-    """How often a node is taken to run in a step."""
-    frames = [each for each in chain(runs_in(node.operation)) if isinstance(each, Frame)]
-    return math.prod([TRIPS] * len(frames))
-
-
-def work_of(node: Node, operation: Operation) -> Work:
-    """What a node does; the operation is its own, or a copy of which more shapes are known."""
-    taken = [(t.dtype.size, t.shape) for t in operation.inputs]
-    given = [(d.size, s) for d, s in zip(operation.dtypes, operation.shapes, strict=True)]
-    only_names = operation.op_def.aliases and operation.op_def.only_moves
-    total = 0 if only_names else sum(size_of(*spec) for spec in (*taken, *given))
-    cost = operation.op_def.cost
-    return Work(cost(operation) if cost is not None else 0, total, trips_of(node))
-
-
 def seconds(work: Work, kind: str) -> float:
-    """How long it takes on a kind of device."""
-    figures = machine().cpu if kind in HOST else ACCELERATOR
-    once = max(work.flops / figures.flops, work.bytes / figures.bytes) + figures.overhead
-    return once * work.trips
+    """How long some work takes on a kind of device, done once."""
+    if kind not in HOST:
+        figures = _FIGURES.get(kind, ACCELERATOR)
+        return work.at(figures) + figures.overhead
+    here = machine()
+    curve = here.kernels.get(work.type)
+    expected = work.at(here.cpu)
+    return along(curve, expected) if curve else expected + here.cpu.overhead
 
 
 def link_between(source: Device, destination: Device) -> Link:
     """What lies between two devices."""
-    return machine().link if source.kind in HOST and destination.kind in HOST else OVER_BUS
+    kinds = {source.kind, destination.kind}.difference(HOST)
+    if not kinds:
+        return machine().link
+    # The slowest on the way counts.
+    return min([_LINKS.get(kind, OVER_BUS) for kind in kinds], key=lambda link: link.bytes)

@@ -129,16 +129,17 @@ def follow(
     """
     simulation = Simulation(jobs, count, transfer)
     begins, busy = [0.0] * len(jobs), [0.0] * count
-    causes, latest = [-1] * len(jobs), [-1] * count
+    causes = [-1] * len(jobs)
+    ended: list[dict[float, int]] = [{} for _ in range(count)]
     crossings: dict[tuple[int, int, int], Crossing] = {}
     for index in order:
         job, device = jobs[index], placed[index]
-        begin, cause = simulation.free[device], latest[device]
+        ready, cause = 0.0, -1
         for maker, port, size in _needs(job):
             source = placed[maker] if maker >= 0 else -1
             arrival = simulation.arrival(maker, size, device, job.trips)
-            if arrival > begin:
-                begin, cause = arrival, maker
+            if arrival > ready:
+                ready, cause = arrival, maker
             key = maker, port, device
             if source != device and key not in crossings and transfer(size, source, device):
                 times = min(job.trips, jobs[maker].trips) if maker >= 0 else 1
@@ -146,8 +147,10 @@ def follow(
                 crossings[key] = Crossing(
                     maker, port, source, device, size * times, sets_out, arrival
                 )
-        simulation.run_on(index, device)
-        begins[index], causes[index], latest[device] = begin, cause, index
+        begin = begins[index] = simulation.run_on(index, device)
+        # Where it did not wait for its inputs, it waited for what ran there before.
+        causes[index] = cause if ready == begin else ended[device][begin]
+        ended[device][simulation.ends[index]] = index
         busy[device] += job.seconds[device]
     ends = simulation.ends
     held = _held(jobs, placed, count, begins, ends, outputs, crossings, kept, late or {})

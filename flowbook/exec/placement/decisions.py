@@ -9,6 +9,19 @@ from typing import NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.report import in_seconds
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
+
+
+class Settled(NamedTuple):
+    """What holds already when something is placed.
+
+    Attributes:
+        homes: where resources live.
+        moved: where operations were put, by `Session.replace`.
+    """
+
+    homes: Mapping[ResourceKey, Device] = {}
+    moved: Mapping[Operation, Device] = {}
 
 
 class Decision(NamedTuple):

@@ -7,38 +7,38 @@ as the one that initialises it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.decisions import Placement
-from flowbook.exec.placement.place import AS_BUILT, place
+from flowbook.exec.placement.cost_model import Costs
+from flowbook.exec.placement.decisions import Placement, Settled
+from flowbook.exec.placement.place import AS_BUILT, NOTHING, place
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.subgraph import Subgraph
-from flowbook.graph.transfer.shaping import Shaped
 
 
 def place_with_homes(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement | None = None,
-    homes: Mapping[ResourceKey, Device] | None = None,
-    shapes: Shaped = AS_BUILT,
+    settled: Settled = NOTHING,
+    costs: Costs = AS_BUILT,
     is_soft: bool = False,
 ) -> Placement:
     """Choose a device for every node, and first for what the nodes touch; see `place`."""
-    homes = homes or {}
-    chosen = _chosen(graph, devices, homes, is_soft) if len(devices) > 1 else None
+    chosen = _chosen(graph, devices, settled, is_soft) if len(devices) > 1 else None
     if chosen is None:
-        return place(graph, devices, before, homes, shapes, is_soft)
+        return place(graph, devices, before, settled, costs, is_soft)
+    homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
-    placement = place(graph, devices, before, {**new, **homes}, shapes, is_soft)
+    settled = settled._replace(homes={**new, **homes})
+    placement = place(graph, devices, before, settled, costs, is_soft)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner
@@ -50,19 +50,19 @@ def place_with_homes(
 def _chosen(
     graph: Subgraph,
     devices: Sequence[Device],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     is_soft: bool,
 ) -> Placement | None:
     """Where all that uses the new resources of a step would run; None if there are none."""
     touched = {node.owner: None for node in graph.new if node.owner is not None}
-    new = [op for op in touched if op.op_def.is_handle and op.key not in homes]
+    new = [op for op in touched if op.op_def.is_handle and op.key not in settled.homes]
     undecided = [op for op in new if not _is_decided(op, devices)]
     users = _users(undecided)
     # Where the step is all that uses them, placing it decides.
     if not users.issubset(graph.node_of):
         # What cannot be placed, or is wrong otherwise, fails the steps that need it, and no others.
         with suppress(OpError):
-            return place(_whole(users), devices, homes=homes, is_soft=is_soft)
+            return place(_whole(users), devices, None, settled, is_soft=is_soft)
     return None
 
 

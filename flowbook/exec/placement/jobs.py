@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.cost_model import link_between, seconds, size_of, work_of
+from flowbook.exec.placement.cost_model import Costs, link_between, size_of
 from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
 from flowbook.graph.definition.op_def import HOST
-from flowbook.graph.model.dtypes import DType, float32
-from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.dtypes import float32
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.transfer.shaping import Shaped
 
 
 def jobs_of(
     graph: Subgraph,
     kinds: Sequence[str],
-    shapes: Shaped,
+    costs: Costs,
     is_lossy: Callable[[int], bool] = lambda value: False,
 ) -> list[Job]:
     """The nodes of a graph, as the simulation sees them.
@@ -26,14 +24,13 @@ def jobs_of(
     Args:
         graph: the graph.
         kinds: those of the devices.
-        shapes: what is known of shapes.
+        costs: what nodes cost.
         is_lossy: whether half of the bits of a value are what crosses, if it is float32.
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
     jobs = []
     for node in graph.nodes:
-        work = work_of(node, shapes.of(node.operation))
         taken = []
         for value in node.inputs:
             if value in constants:
@@ -41,18 +38,16 @@ def jobs_of(
             source = producer.get(value)
             if source is None:
                 feed = graph.feeds[value]
-                taken.append((-1, value, size_of(feed.dtype.size, shapes.feed(feed))))
+                taken.append((-1, value, size_of(feed.dtype.size, costs.shapes.feed(feed))))
                 continue
             port = source.outputs.index(value)
-            operation = shapes.of(source.operation)
-            dtype = operation.dtypes[port]
-            size = size_of(dtype.size, operation.shapes[port])
-            crossing = size // 2 if dtype is float32 and is_lossy(value) else size
-            taken.append((index[source], port, crossing))
+            made = source.operation.outputs[port]
+            is_half = made.dtype is float32 and is_lossy(value)
+            taken.append((index[source], port, costs.size(made) // (1 + is_half)))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])
-        on_kind = {kind: seconds(work, kind) for kind in dict.fromkeys(kinds)}
+        on_kind = {kind: costs.seconds(node, kind) for kind in dict.fromkeys(kinds)}
         times = tuple([on_kind[kind] for kind in kinds])
-        jobs.append(Job(times, tuple(taken), waited, work.trips))
+        jobs.append(Job(times, tuple(taken), waited, costs.trips(node)))
     return jobs
 
 
@@ -78,7 +73,7 @@ def _link(source: Device, destination: Device) -> tuple[float, float]:
     return link.latency, 1 / link.bytes
 
 
-def needs_of(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[int, Need]:
+def needs_of(graph: Subgraph, group_of: Sequence[int], costs: Costs) -> dict[int, Need]:
     """How much memory each group takes."""
     found: dict[int, Need] = {}
     for node, number in zip(graph.nodes, group_of, strict=True):
@@ -90,19 +85,12 @@ def needs_of(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[i
             source = graph.producer.get(value)
             # What is read of a variable lies in it.
             if source is not None and source.op_def.reads_as is None:
-                operation = shapes.of(source.operation)
-                port = source.outputs.index(value)
-                passes += size_of(operation.dtypes[port].size, operation.shapes[port])
+                passes += costs.size(source.operation.outputs[source.outputs.index(value)])
         if node.op_def.reads_as is None and not node.op_def.is_handle:
-            operation = shapes.of(node.operation)
-            passes += sum(map(_size, operation.dtypes, operation.shapes))
+            passes += sum(map(costs.size, node.operation.outputs))
         stays = need.stays + variable_bytes(node)
         found[number] = Need(stays, max(need.passes, passes))
     return found
-
-
-def _size(dtype: DType, shape: Shape) -> int:
-    return size_of(dtype.size, shape)
 
 
 def variable_bytes(node: Node) -> int:

@@ -6,36 +6,36 @@ early (`assignment.py`), by what the cost model expects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.assignment import Problem, assign
-from flowbook.exec.placement.constraints import Group, bounded, groups_of, without_kernel
-from flowbook.exec.placement.cost_model import seconds, size_of, work_of
-from flowbook.exec.placement.decisions import Decision, Placement
+from flowbook.exec.placement.assignment import Assignment, Problem, assign
+from flowbook.exec.placement.constraints import Group, bounded, groups_of, not_held, without_kernel
+from flowbook.exec.placement.cost_model import Costs
+from flowbook.exec.placement.decisions import Decision, Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
 from flowbook.exec.placement.room import Need
 from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for
-from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.model.registry import dtype_not_held, kernel_for
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.transfer.shaping import Shaped
 
-# Nothing is known of shapes but what the graph says.
-AS_BUILT = Shaped()
+# Nothing is known but what the graph says.
+AS_BUILT = Costs()
+NOTHING = Settled()
 
 
 def place(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement | None = None,
-    homes: Mapping[ResourceKey, Device] | None = None,
-    shapes: Shaped = AS_BUILT,
+    settled: Settled = NOTHING,
+    costs: Costs = AS_BUILT,
     is_soft: bool = False,
+    assigning: Callable[[Problem], Assignment] = assign,
 ) -> Placement:
     """Choose a device for every node.
 
@@ -44,10 +44,11 @@ def place(
         devices: those that there are.
         before: the placement of what the graph was grown from, which stays; what is new asks for
             nothing, and is placed alone.
-        homes: where resources live already.
-        shapes: what is known of shapes besides what the graph says.
+        settled: what holds already.
+        costs: what is known of what operations cost.
         is_soft: whether a request that cannot be met is no error: another device of the kind does,
             or else any.
+        assigning: what chooses among the devices that are feasible.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
@@ -55,18 +56,18 @@ def place(
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, homes or {}, shapes, is_soft)
+        placement = _grown(graph, devices, before, settled, costs, is_soft)
     else:
         placement = before if before is not None else Placement(devices[0])
     if before is None:
-        groups = groups_of(graph, devices, homes or {}, is_soft)
+        groups = groups_of(graph, devices, settled, is_soft)
         if len(devices) == 1:
             for group in groups:
                 for op in group.operations:
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement, shapes)
+            _decide(graph, devices, groups, placement, costs, assigning)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -74,6 +75,9 @@ def place(
             if not op_def.is_handle and kernel_for(op_def, kind) is None:
                 raise without_kernel(node.operation, op_def, kind)
             served.add((op_def, kind))
+        dtype = dtype_not_held(node.operation, kind)
+        if dtype is not None:
+            raise not_held(node.operation, dtype, kind)
     return placement
 
 
@@ -82,22 +86,23 @@ def _decide(
     devices: Sequence[Device],
     groups: Sequence[Group],
     placement: Placement,
-    shapes: Shaped,
+    costs: Costs,
+    assigning: Callable[[Problem], Assignment],
 ) -> None:
     """Choose a device for every group, and note why."""
     number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
     group_of = [number_of[node.operation] for node in graph.nodes]
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
-    jobs = jobs_of(graph, kinds, shapes)
+    jobs = jobs_of(graph, kinds, costs)
     limits = [device.memory_limit for device in devices]
     is_bounded = any(limit is not None for limit in limits)
-    needs = needs_of(graph, group_of, shapes) if is_bounded else {}
+    needs = needs_of(graph, group_of, costs) if is_bounded else {}
     needed = [needs.get(number, Need()) for number in range(len(groups))]
     transfer = transfer_among(devices)
     lasting = [n for n, group in enumerate(groups) if any(map(_has_resource, group.operations))]
     problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed, lasting)
-    found = assign(problem)
+    found = assigning(problem)
     overfull = problem.room.overfull(found.chosen)
     if overfull is not None:
         there = [n for n, device in enumerate(found.chosen) if device == overfull]
@@ -120,15 +125,14 @@ def _grown(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement,
-    homes: Mapping[ResourceKey, Device],
-    shapes: Shaped,
+    settled: Settled,
+    costs: Costs,
     is_soft: bool,
 ) -> Placement:
     """A placement and what is new, each group where it would end first once its inputs are made."""
     placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
-    groups = {
-        op: group for group in groups_of(graph, devices, homes, is_soft) for op in group.operations
-    }
+    found = groups_of(graph, devices, settled, is_soft)
+    groups = {op: group for group in found for op in group.operations}
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}
 
@@ -137,13 +141,10 @@ def _grown(
         for value in node.inputs:
             source = graph.producer.get(value)
             if source is not None and value not in graph.constants:
-                operation = shapes.of(source.operation)
-                port = source.outputs.index(value)
-                size = size_of(operation.dtypes[port].size, operation.shapes[port])
+                size = costs.size(source.operation.outputs[source.outputs.index(value)])
                 at = number_of[placement.device_of(source.operation).name]
                 arrivals.append(transfer(size, at, device))
-        work = work_of(node, shapes.of(node.operation))
-        return max(arrivals) + seconds(work, devices[device].kind)
+        return max(arrivals) + costs.seconds(node, devices[device].kind)
 
     for node in graph.new:
         if node.operation in placement.chosen:

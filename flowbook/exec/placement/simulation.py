@@ -1,13 +1,17 @@
 """A step as it would run: when each node would begin and end on each device (white paper, 3.2.1).
 
-A device runs one node after the other, in the order of their priorities; transfers go on beside
-that, and do not hinder one another. No kernel is called: what is added up are the cost model's
-seconds.
+A device runs one node after the other. Those of higher priority are given their time first, and
+others run while these wait for their inputs, where they hinder none (Topcuoglu, Hariri, Wu:
+"Performance-effective and low-complexity task scheduling for heterogeneous computing", 2002).
+Transfers go on beside that, and do not hinder one another. No kernel is called: what is added up
+are the cost model's seconds.
 """
 
 from __future__ import annotations
 
+import bisect
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -75,6 +79,37 @@ def order_of(jobs: Sequence[Job], priorities: Sequence[float]) -> list[int]:
     return order
 
 
+class Idle:
+    """When a device has nothing to do: intervals in rising order, the last without an end."""
+
+    def __init__(self) -> None:
+        self._begins = [0.0]
+        self._ends = [math.inf]
+
+    def first(self, ready: float, seconds: float) -> float:
+        """When something can begin that takes so long, and is ready at some time."""
+        begins, ends = self._begins, self._ends
+        place = len(ends) - 1
+        if ready + seconds <= begins[place]:
+            place = bisect.bisect_left(ends, ready + seconds)
+        begin = max(begins[place], ready)
+        while begin + seconds > ends[place]:
+            place += 1
+            begin = max(begins[place], ready)
+        return begin
+
+    def take(self, begin: float, end: float) -> None:
+        """Have it do something in a time in which it had nothing to do."""
+        if begin == end:
+            return
+        begins, ends = self._begins, self._ends
+        place = bisect.bisect_right(begins, begin) - 1
+        left = [begins[place]] if begins[place] < begin else []
+        right = [ends[place]] if end < ends[place] else []
+        begins[place : place + 1] = [*left, *([end] if right else [])]
+        ends[place : place + 1] = [*([begin] if left else []), *right]
+
+
 class Simulation:
     """A step under way.
 
@@ -86,30 +121,38 @@ class Simulation:
     Attributes:
         placed: the device of each job that has run, by their numbers; -1 of the others.
         ends: when each ended.
-        free: when each device has done all that it was given.
     """
 
     def __init__(self, jobs: Sequence[Job], count: int, transfer: Transfer) -> None:
         self._jobs = jobs
         self._transfer = transfer
+        self._idle = [Idle() for _ in range(count)]
         self.placed = [-1] * len(jobs)
         self.ends = [0.0] * len(jobs)
-        self.free = [0.0] * count
+
+    def ready_on(self, index: int, device: int) -> float:
+        """When all that a job needs would be on a device."""
+        job = self._jobs[index]
+        ready = 0.0
+        for maker, _, size in job.taken:
+            ready = max(ready, self.arrival(maker, size, device, job.trips))
+        for other in job.waited:
+            ready = max(ready, self.arrival(other, 0, device, job.trips))
+        return ready
 
     def end_on(self, index: int, device: int) -> float:
         """When a job would end on a device."""
-        job = self._jobs[index]
-        begin = self.free[device]
-        for maker, _, size in job.taken:
-            begin = max(begin, self.arrival(maker, size, device, job.trips))
-        for other in job.waited:
-            begin = max(begin, self.arrival(other, 0, device, job.trips))
-        return begin + job.seconds[device]
+        seconds = self._jobs[index].seconds[device]
+        return self._idle[device].first(self.ready_on(index, device), seconds) + seconds
 
-    def run_on(self, index: int, device: int) -> None:
-        """Run a job on a device."""
-        self.free[device] = self.ends[index] = self.end_on(index, device)
+    def run_on(self, index: int, device: int) -> float:
+        """Run a job on a device; when it begins."""
+        seconds, idle = self._jobs[index].seconds[device], self._idle[device]
+        begin = idle.first(self.ready_on(index, device), seconds)
+        idle.take(begin, begin + seconds)
+        self.ends[index] = begin + seconds
         self.placed[index] = device
+        return begin
 
     def arrival(self, maker: int, size: int, device: int, trips: int) -> float:
         """When a value that a job of so many trips takes is on a device."""
@@ -125,7 +168,7 @@ class Simulation:
     @property
     def end(self) -> float:
         """When all is done."""
-        return max(self.free, default=0.0)
+        return max(self.ends, default=0.0)
 
 
 def finish(

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.cost_model import size_of
+from flowbook.exec.placement.assignment import Assignment, Problem
+from flowbook.exec.placement.cost_model import Costs, size_of
 from flowbook.exec.placement.course import Course, Output, follow
-from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
+from flowbook.exec.placement.measurements import Measurements
+from flowbook.exec.placement.place import place
 from flowbook.exec.placement.receiving import late_receives, waits_of
+from flowbook.exec.placement.search import Search
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import Lossy, lossy_values, reduced
 from flowbook.exec.signature.signature import Signature
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped, shaped
+
+_NOTHING = Settled()
+
+# It is said when another placement would end so much earlier.
+_WORTH_SAYING = 0.95
 
 
 def explain(
     signature: Signature,
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled = _NOTHING,
     is_soft: bool = False,
+    measured: Measurements | None = None,
+    is_here: bool = True,
     lossy: Lossy = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
@@ -36,25 +47,75 @@ def explain(
         signature: what is asked for.
         shapes: the shapes of what is fed, checked.
         devices: the devices.
-        homes: where resources live already.
+        settled: what holds already of placement.
         is_soft: see `place`.
+        measured: what operations took in steps that were traced.
+        is_here: whether the devices are those that the session has.
         lossy: see `pipeline.grow`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
     """
     graph = reduced(signature)
-    known = shaped(graph.operations, shapes)
+    costs = Costs(shaped(graph.operations, shapes), measured)
+    placement = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
+    is_lossy = lossy_values(graph, lossy)
+    plan = _explained(signature, graph, devices, placement, costs, is_here, is_lossy)
+    if len(devices) > 1:
+        # What was put somewhere may be put elsewhere, and what lives somewhere moves there.
+        other = place(graph, devices, None, _NOTHING, costs, is_soft)
+        better = _explained(signature, graph, devices, other, costs, is_here, is_lossy)
+        if better.seconds < plan.seconds * _WORTH_SAYING:
+            plan.better = better
+    return plan
+
+
+def explain_found(
+    signature: Signature,
+    shapes: Mapping[Tensor, Shape],
+    devices: Sequence[Device],
+    settled: Settled,
+    is_soft: bool,
+    measured: Measurements,
+    search: Search,
+    lossy: Lossy = False,
+) -> list[tuple[str, Explanation]]:
+    """The plans of a run as it is placed now, greedily, and as a search finds it; see `explain`."""
+    graph = reduced(signature)
+    costs = Costs(shaped(graph.operations, shapes), measured)
+    now = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
+    placed = [("as it is", now)]
+    if len(devices) > 1:
+        place(graph, devices, None, _NOTHING, costs, is_soft, search)
+        for number, found in enumerate(search.best):
+            other = place(graph, devices, None, _NOTHING, costs, is_soft, partial(_given, found))
+            placed.append((f"found {number}" if number else "greedy", other))
+    is_lossy = lossy_values(graph, lossy)
+    return [
+        (name, _explained(signature, graph, devices, placement, costs, True, is_lossy))
+        for name, placement in placed
+    ]
+
+
+def _given(assignment: Assignment, problem: Problem) -> Assignment:
+    """What was found already."""
+    return assignment
+
+
+def _explained(
+    signature: Signature,
+    graph: Subgraph,
+    devices: Sequence[Device],
+    placement: Placement,
+    costs: Costs,
+    is_here: bool,
+    is_lossy: Callable[[int], bool],
+) -> Explanation:
+    """The plan of a run that is placed in some way."""
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
-    outputs = [_outputs(node, graph, index, known) for node in nodes]
-    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)
-    is_lossy = lossy_values(graph, lossy)
-    course = _course(graph, devices, placement, known, outputs, is_lossy)
-    by_shapes = course
-    if len(devices) > 1:
-        better = place_with_homes(graph, devices, None, homes, known, is_soft)
-        by_shapes = _course(graph, devices, better, known, outputs, is_lossy)
+    outputs = [_outputs(node, graph, index, costs.shapes) for node in nodes]
+    course = _course(graph, devices, placement, costs, outputs, is_lossy)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -62,6 +123,7 @@ def explain(
             course.ends[i],
             sum(each.size for each in outputs[i]),
             placement.decisions.get(node.operation),
+            costs.is_measured(node, placement.device_of(node.operation).kind),
         )
         for i, node in enumerate(nodes)
     }
@@ -82,10 +144,10 @@ def explain(
         ],
         [nodes[index].operation for index in course.critical],
         course.end,
-        by_shapes.end,
         placement,
         graph.went,
         _in_place_of(graph),
+        is_here,
     )
 
 
@@ -109,13 +171,13 @@ def _course(
     graph: Subgraph,
     devices: Sequence[Device],
     placement: Placement,
-    shapes: Shaped,
+    costs: Costs,
     outputs: Sequence[Sequence[Output]],
     is_lossy: Callable[[int], bool],
 ) -> Course:
     """How a step goes with some placement."""
     transfer = transfer_among(devices)
-    jobs = jobs_of(graph, [device.kind for device in devices], shapes, is_lossy)
+    jobs = jobs_of(graph, [device.kind for device in devices], costs, is_lossy)
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}

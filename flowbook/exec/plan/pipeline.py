@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.placement.receiving import delays_in
 from flowbook.exec.plan.instrument import Instrument
@@ -20,7 +20,6 @@ from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.model.context import Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import INDICES, resource
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.cse import merge_common
@@ -38,6 +37,8 @@ Lossy = bool | Collection[Tensor]
 
 # What is smaller is prepared in a millisecond.
 LEAST_TO_GROW = 200
+
+_NOTHING = Settled()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +99,7 @@ def grow(
     signature: Signature,
     devices: Sequence[Device],
     base: Growing | None = None,
-    homes: Mapping[ResourceKey, Device] | None = None,
+    settled: Settled = _NOTHING,
     is_soft: bool = False,
     lossy: Lossy = False,
 ) -> Growing:
@@ -108,7 +109,7 @@ def grow(
         signature: what is asked for.
         devices: those that there are.
         base: what to begin with, if it `grows_into` the signature.
-        homes: where resources live already.
+        settled: what holds already of placement.
         is_soft: see `place`.
         lossy: of which tensors, if they are float32, half of the bits may go to other devices.
 
@@ -119,7 +120,7 @@ def grow(
     before = base.prepared if base is not None else None
     graph = reduced(signature, base.graph if base is not None else None)
     placed = before.placement if before is not None else None
-    placement = place_with_homes(graph, devices, placed, homes, is_soft=is_soft)
+    placement = place_with_homes(graph, devices, placed, settled, is_soft=is_soft)
     schedule(graph)
     sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:

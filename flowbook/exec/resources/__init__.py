@@ -7,9 +7,10 @@ from flowbook.exec.resources import (
     counter,
     files,
     mutex,
-    queue,
+    queue_kinds,
     random_state,
     reader,
+    session_tensors,
     stream,
     variable,
 )
@@ -21,9 +22,10 @@ __all__ = [
     "counter",
     "files",
     "mutex",
-    "queue",
+    "queue_kinds",
     "random_state",
     "reader",
+    "session_tensors",
     "stream",
     "variable",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.resources.kinds import Birth, Definition, makes
-from flowbook.exec.resources.queue import rows_of, stacked
+from flowbook.exec.resources.queue_elements import rows_of, stacked
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.attributes import same_attributes

@@ -17,6 +17,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,8 +187,12 @@ class Reader(WaitingResource, Lasting):
 
     # What attempts ask, under the lock
 
-    def take(self, target: list[Pair]) -> bool:
-        """Add the next record to those of a target; whether there is one without another name.
+    def take(self, target: list[Pair], most: int) -> bool:
+        """Add the next records to a target; whether there are any without another name.
+
+        Args:
+            target: what they are added to.
+            most: how many at most; fewer come where a file ends.
 
         Raises:
             OpError: if the file cannot be read.
@@ -196,7 +201,7 @@ class Reader(WaitingResource, Lasting):
         while True:
             before = self._progress
             try:
-                if not self._advance(before, target):
+                if not self._advance(before, target, most):
                     return False
             except BaseException:
                 if self._progress is before:
@@ -206,27 +211,28 @@ class Reader(WaitingResource, Lasting):
             if len(target) > held:
                 return True
 
-    def _advance(self, progress: Progress, target: list[Pair]) -> bool:
-        """Go one record further, or to another file; False if nothing is left."""
-        if progress.returned:
-            first, *others = progress.returned
-            target.append(first)
-            self._progress = progress._replace(returned=tuple(others), records=progress.records + 1)
-        elif progress.file is not None:
+    def _advance(self, progress: Progress, target: list[Pair], most: int) -> bool:
+        """Go some records further, or to another file; False if nothing is left."""
+        # Made anew, not replaced, as a training may read record by record.
+        file, place, names, returned, files, records = progress
+        if returned:
+            target.append(returned[0])
+            after = Progress(file, place, names, returned[1:], files, records + 1)
+        elif file is not None:
             if self._records is None:
-                self._records = self._format(os.fsdecode(progress.file), progress.place)
-            record = next(self._records, None)
-            if record is not None:
-                target.append(record[:2])
-                self._progress = progress._replace(place=record.after, records=progress.records + 1)
+                self._records = self._format(os.fsdecode(file), place)
+            found = [*islice(self._records, most)]
+            if found:
+                target.extend([record[:2] for record in found])
+                after = Progress(file, found[-1][2], names, (), files, records + len(found))
             else:
                 self._records = None
-                self._progress = progress._replace(file=None, place=(), files=progress.files + 1)
-        elif progress.next:
-            name, *later = progress.next
-            self._progress = progress._replace(file=name, place=(), next=tuple(later))
+                after = Progress(None, (), names, (), files + 1, records)
+        elif names:
+            after = Progress(names[0], (), names[1:], (), files, records)
         else:
             return False
+        self._progress = after
         return True
 
     def put_back(self, taken: Sequence[Pair]) -> None:
@@ -251,15 +257,15 @@ class Reader(WaitingResource, Lasting):
         else:
             self._ask_for_names()
 
-    def _leave(self, attempt: Attempt) -> None:
+    def _leave(self, attempt: Attempt) -> bool:
         assert isinstance(attempt, _Read)
         if attempt.order is not None:
             attempt.order.cancel()
-        super()._leave(attempt)
+        return super()._leave(attempt)
 
     def _ask_for_names(self) -> None:
         """Have the first in the line ask its queue for a name, as long as none has come."""
-        while True:
+        while self._lines[0]:
             with self._lock:
                 first = next(iter(self._lines[0]), None)
                 if not isinstance(first, _Read) or first.is_over or first.order is not None:
@@ -326,12 +332,15 @@ class _Order:
         read: the read that waits.
 
     Attributes:
+        is_patient: that it waits.
         wish: set by the queue; what waits says it itself.
         is_asking: whether the queue is being asked, and who does so goes on with what it gives.
         is_over: whether the queue gave something.
         is_withdrawn: whether nothing is wanted any more.
         error: why nothing will come.
     """
+
+    is_patient = True
 
     def __init__(self, reader: Reader, read: _Read) -> None:
         self.xp = read.call.xp
@@ -342,7 +351,7 @@ class _Order:
         self.is_withdrawn = False
         self.error: BaseException | None = None
         self._reader = reader
-        self._on_cancel: Callable[[], None] | None = None
+        self._on_cancel: Callable[[], object] | None = None
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Take a name."""
@@ -355,7 +364,7 @@ class _Order:
         """Take what keeps one from coming."""
         self._reader.bring(self, None, error)
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
+    def on_cancel(self, callback: Callable[[], object]) -> None:
         """Have it called if the name is wanted no longer."""
         self._on_cancel = callback
 
@@ -388,7 +397,7 @@ class _Read(Attempt):
 
     def advance(self) -> bool:
         try:
-            while len(self._taken) < self._count and self._reader.take(self._taken):
+            while (left := self._count - len(self._taken)) and self._reader.take(self._taken, left):
                 pass
         except Exception as error:
             self.undo()

@@ -27,7 +27,6 @@ from flowbook.exec.resources.kinds import (
     Lasting,
     Resident,
     Shared,
-    Stateful,
     maker_of,
 )
 from flowbook.graph.definition.op_def import HOST
@@ -98,11 +97,11 @@ class Store:
         """Have a resource live where what touches it was placed; its value moves there."""
         if self._homes.get(key) is device:
             return
-        self._homes[key] = device
         resource = self.find(key)
         # What a named container holds stays where other sessions use it.
         if isinstance(resource, Resident) and not key.container:
             resource.move(device)
+        self._homes[key] = device
 
     def of(self, key: ResourceKey, definition: Definition) -> Any:
         """The resource of a key, made on first use.
@@ -111,9 +110,8 @@ class Store:
             InvalidArgumentError: if a named container has it with another definition.
             CancelledError: if the session was closed.
         """
-        device = self._homes.get(key, self._host)
         if key.container:
-            return _in_container(key, definition, device)
+            return _in_container(key, definition, self._homes.get(key, self._host))
         with self._lock:
             if self._is_closed:
                 raise CancelledError("the session was closed")
@@ -121,8 +119,7 @@ class Store:
             resource = self._own.get(key)
             if resource is None:
                 announce = partial(self.on_value, key)
-                birth = Birth(key, definition.attributes, self.entropy, announce, device)
-                resource = self._own[key] = maker_of(key, definition)(birth)
+                resource = self._own[key] = self._made(key, definition, announce)
             elif key.is_shared:
                 _adopted(resource, key, definition)
             return resource
@@ -134,11 +131,16 @@ class Store:
         with self._lock:
             return self._own.get(key)
 
-    def stateful(self) -> dict[ResourceKey, Stateful]:
-        """The session's own resources with a state beside variables' values."""
-        with self._lock:
-            own = list(self._own.items())
-        return {key: resource for key, resource in own if isinstance(resource, Stateful)}
+    def first_state(self, key: ResourceKey, definition: Definition) -> Any:
+        """The state of a resource that has not been used yet; its kind has one."""
+        return self._made(key, definition, lambda has_value: None).state()
+
+    def _made(
+        self, key: ResourceKey, definition: Definition, announce: Callable[[bool], None]
+    ) -> Any:
+        device = self._homes.get(key, self._host)
+        birth = Birth(key, definition.attributes, self.entropy, announce, device)
+        return maker_of(key, definition)(birth)
 
     def sizes_on(self, device: str) -> dict[ResourceKey, int]:
         """How many bytes resources hold on a device, by its name: the session's and containers'."""

@@ -55,6 +55,13 @@ class Stream(Lasting):
         except Exception as error:
             raise UnknownError(f"{type(error).__name__}: {error}{_place(error)}") from error
 
+    def start_over(self) -> None:
+        """Begin with the first element again."""
+        with self._lock:
+            self._close()
+
+    forget = start_over
+
     def let_go(self) -> None:
         """Close the iterator; while it makes an element, whoever waits for that does."""
         self._is_over = True

@@ -135,14 +135,17 @@ class VariableResource:
 
     def put(self, value: Array) -> None:
         """Give it a new value, from host memory; the value is copied."""
-        self.assign(self.device.put(value))
+        self.device.run(self.assign, (self.device.put(value),))
 
     def move(self, device: Device) -> None:
         """Have it live on another device, with its value, if it has one."""
         with self._lock:
-            before, self.device, self._xp = self.device, device, device.xp
-            if self._buffer is not None and device is not before:
-                self._swap(device.take(before.send(self._buffer)))
+            if self._buffer is not None and device is not self.device:
+                # First, since there may be no room for it.
+                buffer = device.take(self.device.send(self._buffer))
+                self.device, self._xp = device, device.xp
+                self._swap(buffer)
+            self.device, self._xp = device, device.xp
 
     def update(self, ufunc: Any, value: Array) -> Array:
         """Combine it with a value by a ufunc, such as `numpy.add`."""

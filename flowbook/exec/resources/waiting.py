@@ -47,6 +47,10 @@ class Attempt:
     def undo(self) -> None:
         """Put back what it has taken."""
 
+    def is_done(self) -> bool:
+        """Whether it has done what cannot be undone."""
+        return False
+
     def outputs(self) -> tuple[Any, ...]:
         """What the operation gives."""
         return ()
@@ -95,20 +99,12 @@ class Line(OrderedDict[Attempt, None]):
         self.waited = 0.0
         self.since: float | None = None
 
-    def note_arrival(self) -> None:
-        """Somebody comes."""
+    def note_end(self) -> None:
+        """A wait has ended."""
+        assert self.since is not None
         self.last = monotonic()
-        if self.first is None:
-            self.first = self.last
-
-    def note_change(self) -> None:
-        """A wait has begun, with whoever came last, or has ended."""
-        if self.since is None:
-            self.since = self.last
-        else:
-            self.last = monotonic()
-            self.waited += self.last - self.since
-            self.since = None
+        self.waited += self.last - self.since
+        self.since = None
 
 
 class WaitingResource:
@@ -128,23 +124,30 @@ class WaitingResource:
         attempt.call.on_cancel(partial(self._leave, attempt))
         attempt.call.wish = attempt.wish
         with self._lock:
-            line.note_arrival()
+            # Without a call: whoever takes what is there pays for nothing else.
+            line.last = monotonic()
+            if line.first is None:
+                line.first = line.last
             attempt.arrive()
             if attempt.is_over:
                 self._over[attempt] = None
             else:
                 line[attempt] = None
             self._serve()
+            if line and line.since is None:
+                line.since = line.last
         self._report()
 
-    def _leave(self, attempt: Attempt) -> None:
-        """Forget an attempt whose step was given up."""
+    def _leave(self, attempt: Attempt) -> bool:
+        """Forget an attempt whose step was given up; whether nothing is left of it."""
         with self._lock:
             for line in self._lines:
-                line.pop(attempt, None)
+                self._remove(attempt, line)
             attempt.undo()
+            is_done = attempt.is_done()
             self._serve()
         self._report()
+        return not is_done
 
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
@@ -156,9 +159,6 @@ class WaitingResource:
                 if line and self._serve_first(line):
                     goes_on = True
                     break
-        for line in self._lines:
-            if (line.since is None) is bool(line):
-                line.note_change()
 
     def _serve_first(self, line: Line) -> bool:
         """Let the first go on in a line that has one; whether it got any further."""
@@ -168,8 +168,14 @@ class WaitingResource:
         if first.is_over:
             # In this order: an interrupt between the two loses nothing.
             self._over[first] = None
-            line.pop(first, None)
+            self._remove(first, line)
         return True
+
+    def _remove(self, attempt: Attempt, line: Line) -> None:
+        """Have an attempt no longer in a line, if it is in that."""
+        line.pop(attempt, None)
+        if line.since is not None and not line:
+            line.note_end()
 
     def _report(self) -> None:
         """Tell those who have what they wanted. Each may go on at once, and come back here."""

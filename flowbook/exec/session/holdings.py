@@ -28,6 +28,12 @@ _KEPT = (
 _TAKE = " (take_values() of the new one brings their values back)"
 
 
+def _is_shared(graph: Graph, name: str) -> bool:
+    """Whether a named container has what an operation owns."""
+    key = graph.get_operation_by_name(name).key
+    return key is not None and bool(key.container)
+
+
 class Holdings:
     """What a session holds, where it is from, and who has its place.
 
@@ -93,7 +99,10 @@ class Holdings:
             return
         held = before._master.values()
         variables = [v for v in self._graph.variables() if v.op.key in held]
-        self._master.put(before._master.snapshot(variables, None), None)
+        found = before._master.snapshot(variables, None)
+        # What a named container has is there, and may have gone on meanwhile.
+        own = {name: s for name, s in found.states.items() if not _is_shared(before._graph, name)}
+        self._master.put(found._replace(states=own), None)
         self._kept, self._checkpoint = before, None
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:

@@ -7,7 +7,6 @@ the graph, which says who fills a queue and who takes from it.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 NOTHING = Reading(0, 0, 0, 0.0, 0.0, 0.0, None, False)
 _KEEPS_UP = 0.05  # A training that waits for less of the time does not wait for its input.
 _MOSTLY = 0.5  # Who waits for more of the time is held up by what it waits for.
-_ASSIGNMENT = re.compile(r"(\w+)\s*=(?!=)")
 
 
 @dataclass(frozen=True)
@@ -310,10 +308,10 @@ def _takers(queue: Operation) -> set[Operation]:
 
 
 def queue_name(queue: Operation) -> str:
-    """What a queue is called: the variable that its line assigns to, or its operation's name."""
-    assigned = _ASSIGNMENT.match(queue.site.source)
-    if assigned is not None:
-        return assigned[1]
+    """What a queue is called: the variable that gets it or what comes of it, or its own name."""
+    targets = queue.site.targets
+    if len(targets) == 1:
+        return targets[0]
     scope, _, last = queue.name.rpartition("/")
     return scope if scope and last.startswith("queue") else queue.name
 

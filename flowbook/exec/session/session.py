@@ -13,13 +13,14 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices, local_devices
-from flowbook.exec.engine.tally import Ran
+from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
@@ -31,16 +32,27 @@ from flowbook.exec.instruments.summaries.summarizing import Summarizing, summari
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
+from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
+from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.calls import Call, Calls
+from flowbook.exec.session.given_placement import moves_of
 from flowbook.exec.session.holdings import Holdings
 from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
+from flowbook.exec.session.placement_search import (
+    PlacementSearch,
+    Running,
+    search_of,
+    searched,
+    what_stays,
+)
 from flowbook.exec.signature.compound_feeds import expanded, has_compound
-from flowbook.exec.signature.feeds import check_mapping, feedable
+from flowbook.exec.signature.feeds import Feed, check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import spelling
@@ -53,6 +65,7 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     without_internal_frames,
 )
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -361,14 +374,159 @@ class Session:
         feeds: Mapping[Any, Any] | None,
         devices: Sequence[str | Device] | None,
     ) -> Explanation:
+        signature, shapes = self._shaped(fetches, feeds)
+        others = None if devices is None else imagined_devices(devices)
+        return self._master.explain(signature, shapes, others)
+
+    def _shaped(
+        self, fetches: Any, feeds: Mapping[Any, Any] | None
+    ) -> tuple[Signature, dict[Tensor, Shape]]:
+        """What is asked for, and the shapes of what is fed."""
         check_mapping(feeds)
         flat = flatten(self.graph, fetches)
         given = (feeds or {}).items()
         shapes = {feedable(self.graph, k): shape_of(v, "an explanation") for k, v in given}
         check_fed(shapes)
-        signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes))
-        others = None if devices is None else imagined_devices(devices)
-        return self._master.explain(signature, shapes, others)
+        return Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes)), shapes
+
+    def replace(
+        self, placement: Explanation | Mapping[Any, str | None], timeout: float | None = None
+    ) -> Replacement:
+        """Have operations run on other devices from now on; what they touch moves there.
+
+        It happens between two steps: variables keep their values, queues what is in them, random
+        operations go on. What was prepared for the old placement is prepared anew when it runs
+        next. What is not named goes where the step would end early, as ever.
+
+        Args:
+            placement: a plan of this session, such as `sess.explain(...).better` or what
+                `search_placement` found; or for tensors, operations, variables or names the device
+                of each, such as `{W: "cpu:1"}`; None lets an operation go anywhere again.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Returns:
+            What runs elsewhere, and which resources moved.
+
+        Raises:
+            InvalidArgumentError: if an operation cannot run where it should: its request says
+                otherwise, there is no kernel, or it cannot part from another one. Nothing has
+                moved then, and whenever it fails.
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+
+        Source: white paper, section 3.2.1.
+
+        >>> import flowbook as fb
+        >>> W = fb.Variable([1.0, 2.0], name="W")
+        >>> with fb.Session(cpus=2) as sess:
+        ...     trained = sess.run(fb.assign_add(W, [1.0, 1.0]))
+        ...     moved = sess.replace({W: "cpu:1"})
+        ...     print([(each.name, each.bytes) for each in moved.state], sess.run(W))
+        [('W', 8)] [2. 3.]
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        return self._guarded(self._replace, placement, _deadline(timeout))  # type: ignore[no-any-return]
+
+    def search_placement(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        seconds: float = 10.0,
+        *,
+        tries: int | None = None,
+        measure: bool = True,
+        seed: int = 0,
+    ) -> PlacementSearch:
+        """Look for a placement with which a step takes less; nothing is changed.
+
+        For one half of the time placements are simulated, from the greedy one on; for the other
+        half steps are run with the best few, and what they change is put back: variables and random
+        states. Steps are not run that do more, or where shapes are fed. Ctrl-C ends it, and the
+        best until then is kept.
+
+        Args:
+            fetches: as for `run`.
+            feeds: as for `explain`: for each tensor that would be fed its value, or its shape.
+            seconds: how long it may take.
+            tries: so many placements are simulated at most. With as many, and time for them, the
+                same are found again.
+            measure: whether steps are run.
+            seed: what the search draws from.
+
+        Returns:
+            What it has found; `sess.replace(found.plan)` takes the best, which is never one that
+            takes longer than the present one or the greedy one.
+
+        Raises:
+            InvalidArgumentError: if `seconds` or `tries` is not positive; and as `explain`.
+            OpError: what an operation raised, where steps are run.
+
+        Source: white paper, section 3.2.1; Mirhoseini et al., "Device Placement Optimization with
+        Reinforcement Learning" (2017), for the idea to search.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [512, 512], name="x")
+        >>> y = fb.add_n([fb.reduce_sum(fb.exp(x * float(i))) for i in range(3)], name="y")
+        >>> with fb.Session(cpus=2) as sess:
+        ...     found = sess.search_placement(y, {x: (512, 512)}, tries=100)
+        ...     found.plan.seconds <= sess.explain(y, {x: (512, 512)}).seconds
+        True
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        search = self._guarded(search_of, seconds, tries, seed)
+        return self._guarded(self._search, fetches, feeds, seconds, search, measure)  # type: ignore[no-any-return]
+
+    def _search(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None,
+        seconds: float,
+        search: Search,
+        measure: bool,
+    ) -> PlacementSearch:
+        signature, shapes = self._shaped(fetches, feeds)
+        plans = self._master.search(signature, shapes, search)
+        prepared = self._master.prepare(signature)
+        why = "it was not asked for" if not measure else what_stays(prepared)
+        if not why and any(isinstance(value, tuple | Shape) for value in (feeds or {}).values()):
+            why = "what is fed are shapes"
+        running = None if why else self._steps(signature, prepared, feeds or {})
+        return searched(plans, search, running, why, seconds / 2)
+
+    def _steps(self, signature: Signature, prepared: Prepared, feeds: Mapping[Any, Any]) -> Running:
+        """How steps are run that nothing watches."""
+        values = [Feed(feedable(self.graph, key)).value(value) for key, value in feeds.items()]
+
+        def put(plan: Explanation) -> Callable[[], object]:
+            self._replace(plan, None)
+            return partial(self._master.run, self._master.prepare(signature), values)
+
+        def keep(plan: Explanation) -> Callable[[], object]:
+            touched = set(prepared.stateful)
+            variables = [each for each in self.graph.variables() if each.op in touched]
+            held, moved = self._master.snapshot(variables, None), self._master.moved
+
+            def put_back() -> None:
+                self._replace(plan, None)
+                self._replace({op: moved.get(op) for op in plan.operations}, None)
+                self._master.put(held, None)
+
+            return put_back
+
+        return Running(put, keep)
+
+    def _replace(
+        self, placement: Explanation | Mapping[Any, str | None], deadline: float | None
+    ) -> Replacement:
+        names = [each.name for each in self.list_devices()]
+        moves, asked = moves_of(self.graph, names, placement)
+        try:
+            return self._master.replace(moves, asked, deadline)
+        finally:
+            self._calls.forget()
 
     # Watching
 
@@ -386,8 +544,9 @@ class Session:
         A summary joins a run that computes all that it takes, or any with `compute=True`; what it
         shows of a variable is the value from before the step. Runs give summaries if they make a
         step of a training (of an operation that `minimize` gave); other runs where they are named
-        by what they fetch. The step is what the optimizer's `global_step` counted before the run,
-        or, without one, the number of earlier runs of the same fetches and feeds.
+        by what they fetch. The step is what the optimizer's `global_step` counted before the run.
+        Without one, it is the number of earlier runs of the same fetches and feeds; of runs that do
+        not train, the number of steps of the training, where that gives summaries too.
 
         Args:
             every: the first run of a signature gives summaries, and then each so many-th; 1 if
@@ -505,7 +664,8 @@ class Session:
         """Note of each kernel of the runs when it was ready, began and ended, and where.
 
         Runs that are traced do what they do otherwise, kernel by kernel. Of initialising variables,
-        of partial runs and of looking at tensors nothing is noted.
+        of partial runs and of looking at tensors nothing is noted. When it has ended, `explain`
+        predicts by what it noted.
 
         Args:
             most_calls: so many calls of kernels are kept; the rest is counted.
@@ -529,7 +689,7 @@ class Session:
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
-        return self._guarded(trace, self._instruments, most_calls)  # type: ignore[no-any-return]
+        return self._guarded(trace, self._instruments, self._master.learn, most_calls)  # type: ignore[no-any-return]
 
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
+from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
@@ -48,7 +49,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         )
     if not graph.is_feedable(tensor):
         raise InvalidArgumentError(
-            f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
+            f"feeding {tensor_called(tensor)!r} was prevented", hint="see graph.prevent_feeding"
         )
     return tensor
 
@@ -108,10 +109,10 @@ class Feed:
     def _refused(self, error: OpError, value: Any) -> OpError:
         if isinstance(value, Arithmetic):
             return InvalidTypeError(
-                f"the value fed for {self.tensor.name!r} is itself symbolic: {value!r}",
+                f"the value fed for {tensor_called(self.tensor)!r} is itself symbolic: {value!r}",
                 hint="fetch it first, and feed the array",
             )
-        error.message = f"the value fed for {self.tensor.name!r}: {error.message}"
+        error.message = f"the value fed for {tensor_called(self.tensor)!r}: {error.message}"
         error.details.append(self._where())
         return error
 
@@ -128,16 +129,16 @@ class Feed:
                 if wanted is not None and given != wanted
             )
         error = InvalidArgumentError(
-            f"the value fed for {self.tensor.name!r} has the shape {list(shape)}, "
+            f"the value fed for {tensor_called(self.tensor)!r} has the shape {list(shape)}, "
             f"which does not fit {self.shape}: {wrong}"
         )
         error.details.append(self._where())
         raise error
 
     def _where(self) -> str:
-        consumers = [c.name for c in self.tensor.consumers()[:3]]
+        consumers = [called(c) for c in self.tensor.consumers()[:3]]
         used = f", used by {', '.join(map(repr, consumers))}" if consumers else ""
-        return f"{self.tensor.name} is defined at {self.tensor.op.site}{used}"
+        return f"{tensor_called(self.tensor)} is defined at {self.tensor.op.site}{used}"
 
 
 def check_mapping(feeds: Any) -> None:

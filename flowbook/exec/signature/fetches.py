@@ -104,7 +104,8 @@ def _flatten(
         return lambda values: None
     place = len(tensors)
     tensors.append(leaf)
-    return lambda values: values[place]
+    made = leaf.op.op_def.fetched_as
+    return (lambda values: values[place]) if made is None else lambda values: made(values[place])
 
 
 def _rebuilding(kind: Callable[[list[Any]], Any], parts: list[Rebuild]) -> Rebuild:

@@ -98,6 +98,7 @@ class Graph(Members):
         values: who holds values of its variables, and which have been given up.
         repetition: whether loops that also run make it grow.
         places: where in the control flow operations are.
+        known_shapes: what `tensor.set_shape` said.
     """
 
     def __init__(self) -> None:
@@ -160,6 +161,8 @@ class Graph(Members):
         if scope is None:
             scope = self.scope
         op_def = operation.op_def
+        if self.known_shapes:
+            operation.inputs = self.known_shapes.checked(operation.inputs)
         is_exact = False
         if name is None:
             name = op_def.type

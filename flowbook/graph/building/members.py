@@ -9,11 +9,13 @@ built (see `author.py`). All of this happens under the graph's lock.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flowbook.graph.building.known_shapes import KnownShapes
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.building.places import Places
 from flowbook.graph.model import site as sites
@@ -53,6 +55,7 @@ class Members:
         values: who holds values of its variables, and which have been given up.
         repetition: whether loops that also run make it grow.
         places: where in the control flow operations are.
+        known_shapes: what `tensor.set_shape` said.
     """
 
     def __init__(self) -> None:
@@ -63,9 +66,12 @@ class Members:
         self.lock = threading.RLock()
         self._operations: dict[str, Operation] = {}
         self._variables: dict[Operation, Any] = {}
+        # The scopes of further calls, each with the first's.
+        self.template_calls: dict[str, str] = {}
         self.values = VariableValues()
         self.repetition = Repetition()
         self.places = Places(self.lock)
+        self.known_shapes = KnownShapes()
         self._suspects = self.repetition.suspects
         self._names = Names()
         self._latest_author: Author | None = None
@@ -77,6 +83,11 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
+        # Of what was built again and kept: the next id then, and how often anything had been kept.
+        self._built_again: weakref.WeakKeyDictionary[Operation, tuple[int, float]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.keeps = 0
         self._rebuilt = RebuiltLoops()
         self._generations: dict[str, int] = {}
         # What `Graph.consumers` found.
@@ -107,6 +118,7 @@ class Members:
                 return {}
             for operation, previous in before.items():
                 self._operations[operation.name] = previous
+                self._let_go(operation)
                 self._keep(previous, operation)
                 if previous.op_def.retag is Retag.PUSH:
                     entered = frame_of(previous.context)
@@ -136,6 +148,7 @@ class Members:
         """Let a loop go whose building has failed; what it took the names of has them again."""
         with self.lock:
             for operation, previous in self._rebuilt.end(frame):
+                self._let_go(operation)
                 if previous is not None:
                     self._operations[operation.name] = previous
                 else:
@@ -169,6 +182,8 @@ class Members:
             operation.key = key_of(operation, name, self._generations.get(name, 0) + 1)
         self.version += 1  # An interrupt here leaves a version without a change.
         self._operations[name] = operation
+        if operation.op_def.vouches:
+            self.known_shapes.note(operation)
         if self._suspects:
             self.repetition.note(operation)
         return operation
@@ -188,6 +203,10 @@ class Members:
     def _keep(self, previous: Operation, operation: Operation) -> None:
         """Let an operation stand for one that means the same and was built again."""
         previous.site = operation.site
+        if previous.op_def.vouches:
+            self.known_shapes.note(previous)
+        self._built_again[previous] = self._next_id, self.keeps
+        self.keeps += 1
         if previous.op_def.owns is not None and operation.site.author is not None:
             operation.site.author.kept.append(previous)
 
@@ -352,6 +371,18 @@ class Members:
             latest = reversed(self._operations.values())
             return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
 
+    def as_last_built(self) -> list[Operation]:
+        """The operations in the order of the executions that built them last, or built them again.
+
+        Within an execution it is the order of construction, whether it made or kept an operation.
+        """
+        with self.lock:
+            again = self._built_again
+            # What was kept came before what was next.
+            return sorted(
+                self._operations.values(), key=lambda op: again.get(op, (op.id, math.inf))
+            )
+
     def _check_open(self) -> None:
         if self.finalized:
             raise FailedPreconditionError(
@@ -374,6 +405,7 @@ class Members:
             name = operation.name
             del self._operations[name]
             self._variables.pop(operation, None)
+            self._let_go(operation)
             self._names.give_back(name, operation.site.author)
             # Consumers would keep it alive.
             self._consumers, self._consumers_version = {}, (-1, -1)
@@ -384,6 +416,22 @@ class Members:
                 self._retired_by[operation] = cell
             self.retirements += 1
             self.version += 1
+
+    def _let_go(self, operation: Operation) -> None:
+        """Have nothing that is built take the place of an operation's input any more."""
+        if operation.op_def.vouches:
+            self.known_shapes.take_back(operation)
+
+    def begin_execution(self, author: Author) -> None:
+        """Do what the beginning of a notebook cell's execution means for this graph.
+
+        What earlier executions of the cell said of shapes does not hold until it is said again.
+        """
+        with self.lock:
+            if self.known_shapes:
+                for operation in self._operations.values():
+                    if author.may_take(operation.site.author):
+                        self._let_go(operation)
 
     def end_execution(self, author: Author, completed: bool) -> None:
         """Do what the end of a notebook cell's execution means for this graph.
@@ -440,6 +488,8 @@ class Members:
                 self._operations[name] = operation
                 if operation.variable is not None:
                     self._variables[operation] = operation.variable
+                if operation.op_def.vouches:
+                    self.known_shapes.note(operation)
                 self.retirements += 1
                 self.version += 1
             self._sort()

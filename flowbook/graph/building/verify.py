@@ -94,7 +94,7 @@ def _check_outputs(operation: Operation) -> None:
         f"but its type {', '.join(op_def.attributes) or 'none'}",
     )
     found, shapes = op_def.infer_outputs(operation.graph, operation.inputs, attributes)
-    outputs = operation.outputs
+    outputs, known = operation.outputs, operation.graph.known_shapes
     _require(
         len(outputs) == len(found),
         f"it has {len(outputs)} outputs, but its type gives it {len(found)}",
@@ -102,7 +102,9 @@ def _check_outputs(operation: Operation) -> None:
     for i, output in enumerate(outputs):
         _require(output.op is operation and output.index == i, f"output {i} is {output!r}")
         _require(
-            output.dtype is found[i] and output.shape.admits(shapes[i]),
+            output.dtype is found[i]
+            and operation.shapes[i].admits(shapes[i])
+            and output.shape == known.shape_of(output),
             f"output {i} is {output.dtype.name} {output.shape}, "
             f"but inference gives {found[i].name} {shapes[i]}",
         )

@@ -16,7 +16,7 @@ from flowbook.graph.control_flow.structure import (
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
-from flowbook.graph.model.dtypes import as_dtype, int32
+from flowbook.graph.model.dtypes import as_dtype, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -32,7 +32,7 @@ from flowbook.graph.ops.math.comparison import less_equal
 from flowbook.graph.ops.nn.recurrent import chosen, lengths_of, one_each
 from flowbook.graph.ops.reduction.reductions import reduce_max
 
-__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn"]
+__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "zero_state"]
 
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -100,7 +100,7 @@ def dynamic_rnn(
             sequences = mapped(_swapped, sequences)
         sequences, steps = counted(sequences, "inputs")
         if initial_state is None:
-            start = zero_state(cell, leaves(sequences)[0], 1, dtype)
+            start = zeros_for(cell, leaves(sequences)[0], 1, dtype)
         else:
             start = mapped(convert_to_tensor, initial_state)
         if not leaves(start):
@@ -202,10 +202,9 @@ def bidirectional_dynamic_rnn(
         return (forwards, mapped(turned, backwards)), (last, first)
 
 
-def zero_state(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:
+def zeros_for(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:
     """Zeros of the size that a cell says, for each of the examples along an axis of the inputs."""
-    size = getattr(cell, "state_size", None)
-    if size is None or dtype is None:
+    if getattr(cell, "state_size", None) is None or dtype is None:
         missing = "the cell has no state_size" if dtype is not None else "no dtype is given either"
         raise InvalidTypeError(
             f"there is no initial_state, and {missing}",
@@ -222,8 +221,31 @@ def zero_state(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:
             "number of examples"
         )
     known = inputs.shape[axis]
-    batch = shape_of(inputs)[axis] if known is None else known
-    return mapped(lambda each: zeros([batch, *dims_of(each)], as_dtype(dtype)), size)
+    return zero_state(cell, shape_of(inputs)[axis] if known is None else known, dtype)
+
+
+def zero_state(cell: Cell, batch_size: Any, dtype: Any = float32) -> Any:
+    """Zeros for a cell to begin with.
+
+    Args:
+        cell: one that tells the size of its state, as those of `fb.layers` do, and those of `fb.nn`
+            that are made of such. Others have an attribute `state_size`: see `dynamic_rnn`.
+        batch_size: the number of examples: an int, or a scalar of dtype int32.
+        dtype: the dtype of the state.
+
+    Returns:
+        A tensor [batch_size, ...], or a nested structure of them, as the cell's state is one.
+
+    Raises:
+        InvalidTypeError: if the cell does not tell the size.
+    """
+    size = getattr(cell, "state_size", None)
+    if size is None:
+        raise InvalidTypeError(
+            f"{cell!r:.80} does not tell the size of its state",
+            hint="its attribute state_size would, such as cell.state_size = 128",
+        )
+    return mapped(lambda each: zeros([batch_size, *dims_of(each)], as_dtype(dtype)), size)
 
 
 def dims_of(size: Any) -> Sequence[int | None]:

@@ -10,7 +10,7 @@ from flowbook.graph.control_flow.dynamic_rnn import (
     Cell,
     require_cell,
     stepped,
-    zero_state,
+    zeros_for,
 )
 from flowbook.graph.control_flow.structure import leaves, mapped, packed_like, require_same
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -70,7 +70,7 @@ def static_rnn(
     lengths = None if sequence_length is None else lengths_of(sequence_length)
     with name_scope(name or "static_rnn", values=[*leaves(list(inputs)), *leaves(initial_state)]):
         if initial_state is None:
-            state = zero_state(cell, convert_to_tensor(leaves(inputs[0])[0]), 0, dtype)
+            state = zeros_for(cell, convert_to_tensor(leaves(inputs[0])[0]), 0, dtype)
         else:
             state = mapped(convert_to_tensor, initial_state)
         outputs: list[Any] = []

@@ -56,6 +56,7 @@ class Expression:
         functions: the names of the functions in it.
         has_steps: whether it takes several steps, large inputs block by block.
         is_single: whether it is one expression.
+        is_call: whether it is a universal function of parameters and numbers, and nothing else.
 
     >>> softplus = Expression("logaddexp(x, 0)", ["x"])
     >>> softplus.render({"x": "v3", "logaddexp": "xp.logaddexp"})
@@ -97,6 +98,7 @@ class Expression:
                     hint="write a kernel",
                 ) from None
             self._outputs, self._steps = [text], {}
+        self.is_call = self._is_call(tree)
         self._template = _template(tree)
         self.has_steps = len(self._steps) > 1
         self._least = least_size(self._steps.values())
@@ -118,6 +120,11 @@ class Expression:
             self._steps[text] = Step(text, function, names)
         return text
 
+    def _is_call(self, tree: ast.expr) -> bool:
+        (first, *others) = self._steps.values() or [None]
+        is_ufunc = first is not None and isinstance(getattr(np, first.function), np.ufunc)
+        return is_ufunc and not others and isinstance(tree, ast.Call)
+
     def render(self, names: Mapping[str, str], kernel: str | None = None) -> str:
         """The expression as code.
 
@@ -128,6 +135,15 @@ class Expression:
         text = self._template.format_map(names)
         return text if kernel is None else self._unless_large(text, names, kernel)
 
+    def render_into(self, names: Mapping[str, str], out: str) -> str:
+        """The expression as code that puts the result into an array; it has no steps.
+
+        Args:
+            names: what parameters and functions are called there.
+            out: what the array is called; it may be one that is read.
+        """
+        return self._template_into.format_map({**names, "out": out})
+
     def render_for_scalars(self, names: Mapping[str, str]) -> str:
         """The expression as code for NumPy's scalars, of which operators are faster by far.
 
@@ -136,6 +152,13 @@ class Expression:
         'xp.square(v3 - v4)'
         """
         return self._template_for_scalars.format_map(names)
+
+    @cached_property
+    def _template_into(self) -> str:
+        call = ast.parse(self.text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        call.keywords.append(ast.keyword("out", ast.Name("out")))
+        return _template(call)
 
     @cached_property
     def _template_for_scalars(self) -> str:

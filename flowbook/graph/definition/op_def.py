@@ -95,10 +95,13 @@ class AsyncContext(Protocol):
         xp: the device's array module.
         wish: says what it waits for, such as "waits for an element of queue 'q'", to who asks why
             a step takes so long; None if the kernel does not set it.
+        is_patient: whether it waits. If not, what cannot be had at once is not wanted, and what
+            could be done in part alone is not to be begun.
     """
 
     xp: Any
     wish: Callable[[], str] | None
+    is_patient: bool
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Report the outputs; may be called from any thread."""
@@ -106,8 +109,11 @@ class AsyncContext(Protocol):
     def fail(self, error: BaseException) -> None:
         """Report an error; may be called from any thread."""
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the step is given up before it has what is reported."""
+    def on_cancel(self, callback: Callable[[], object]) -> None:
+        """Have `callback` called if the step is given up before it has what is reported.
+
+        It gives False if what was wanted has been done, and cannot be undone.
+        """
 
     def on_end(self, callback: Callable[[], None]) -> None:
         """Have `callback` called when the step has come to its end, whatever that is."""
@@ -220,8 +226,12 @@ class OpDef(Generic[Built]):
             the run knows: that builds an operation of another type, `At` behind its name, of which
             it is the last input.
         axes: the same of an attribute that is a tuple of axes.
+        vouches: whether its output is its input, of which it has checked the shape, and what is
+            built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
+            object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -268,7 +278,9 @@ class OpDef(Generic[Built]):
         keeps_finite: bool = False,
         axis: str | None = None,
         axes: str | None = None,
+        vouches: bool = False,
         stands_for: StandsFor | None = None,
+        fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -308,7 +320,9 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.vouches = vouches
         self.stands_for = stands_for
+        self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
@@ -416,7 +430,9 @@ class OpDef(Generic[Built]):
                 inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
         except OpError as error:
-            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            # A name that ends with "/" is the whole name.
+            full = name[:-1] if name and name.endswith("/") else f"{scope.prefix}{name}"
+            what = f"{self.type} {full!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
             raise without_internal_frames(error.at(what, site, described)) from error.__cause__
         except Exception as error:  # Definitions take for granted what attributes hold.

@@ -15,7 +15,7 @@ from flowbook.graph.functions.bodies import Argument, add_told, built
 from flowbook.graph.functions.definition import Definition, definition_of, is_current
 from flowbook.graph.functions.instances import INSTANCES, inlined, wanted
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.gradients.loops import is_differentiable
+from flowbook.graph.gradients.loop_dependence import is_differentiable
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import own_definitions

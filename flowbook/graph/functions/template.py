@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MethodType
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph, get_default_graph
@@ -29,10 +30,12 @@ class _First(NamedTuple):
     Attributes:
         author: the execution of a cell that called, or None outside of cells.
         variables: what it made, which its graph holds.
+        prefix: its name scope.
     """
 
     author: Author | None
     variables: dict[Place, weakref.ref[Variable]]
+    prefix: str
 
     def shared(self, author: Author | None) -> Mapping[Place, Variable] | None:
         """What a call shares; None if it is to make its variables, as the first.
@@ -76,8 +79,14 @@ class Template:
                 result = self._python_function(*args, **kwargs)
             if known is None:
                 made = {place: weakref.ref(variable) for place, variable in sharing.taken.items()}
-                self._firsts[graph] = _First(author, made)
+                self._firsts[graph] = _First(author, made, prefix)
+            elif first is not None:
+                graph.template_calls[prefix.removesuffix("/")] = first.prefix.removesuffix("/")
         return result
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        """The template of a method, of an object; all objects share its variables."""
+        return self if instance is None else MethodType(self, instance)
 
     def variables(self, graph: Graph | None = None) -> list[Variable]:
         """The variables that all calls share, in the order in which the first made them.

@@ -18,12 +18,9 @@ from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
-from flowbook.graph.gradients.loops import (
-    Loop,
-    LoopGradients,
-    is_differentiable,
-    on_behalf_of,
-)
+from flowbook.graph.gradients.backward_loops import on_behalf_of
+from flowbook.graph.gradients.loop_dependence import Loop, is_differentiable
+from flowbook.graph.gradients.loops import LoopGradients
 from flowbook.graph.gradients.recomputing import Recomputing
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (

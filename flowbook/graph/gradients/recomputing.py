@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
-from flowbook.graph.gradients.loops import on_behalf_of
+from flowbook.graph.gradients.backward_loops import on_behalf_of
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 

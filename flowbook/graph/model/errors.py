@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from flowbook.graph.model.called import described, tensor_called
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.options import options
 from flowbook.graph.model.site import is_internal
@@ -83,7 +84,7 @@ class OpError(Exception):
         self.hint = hint
         self.details: list[str] = []
         if operation is not None:
-            self._locate(f"{operation.type} {operation.name!r}", operation.site, operation.inputs)
+            self._locate(described(operation), operation.site, operation.inputs)
 
     def at(self, what: str, site: Site, inputs: Iterable[Any] = ()) -> OpError:
         """Say of an error found while building which operation it is about; return the error."""
@@ -95,8 +96,7 @@ class OpError(Exception):
         """Say of an error found in a run which operation failed, and what its inputs were given."""
         if self.operation is None:
             self.operation = operation
-            what = f"{operation.type} {operation.name!r}"
-            self._locate(what, operation.site, operation.inputs, given)
+            self._locate(described(operation), operation.site, operation.inputs, given)
         return self
 
     def _locate(
@@ -120,7 +120,7 @@ class OpError(Exception):
 
 
 def _describe_input(tensor: Any) -> str:
-    return f"{tensor.name} {tensor.dtype.name} {tensor.shape} ({tensor.op.site.place})"
+    return f"{tensor_called(tensor)} {tensor.dtype.name} {tensor.shape} ({tensor.op.site.place})"
 
 
 class InvalidArgumentError(OpError, ValueError):

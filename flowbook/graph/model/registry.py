@@ -69,8 +69,9 @@ _definitions: dict[str, OpDef[Any]] = {}
 _kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
 _by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
-# The kinds of devices that there are kernels for; each is named by the module of its devices.
-_device_kinds: set[str] = set()
+# The kinds of devices that there are kernels for, and whether they hold a dtype; each is named by
+# the module of its devices.
+_device_kinds: dict[str, Callable[[DType], bool] | None] = {}
 # Whether what is defined now is Flowbook's own.
 _defines_own = False
 
@@ -142,9 +143,26 @@ def define(op_def: OpDef[Any]) -> None:
     _by_key[op_def.key] = op_def
 
 
-def define_device_kind(kind: str) -> None:
-    """Admit kernels for a kind of device."""
-    _device_kinds.add(kind)
+def define_device_kind(kind: str, holds: Callable[[DType], bool] | None = None) -> None:
+    """Admit kernels for a kind of device.
+
+    Args:
+        kind: such as "cpu".
+        holds: whether its arrays can be of a dtype; None if they can be of any.
+    """
+    _device_kinds[kind] = holds
+
+
+def dtype_not_held(operation: Operation, kind: str) -> DType | None:
+    """The first dtype that an operation is about and that a kind of device does not hold."""
+    holds = _device_kinds.get(kind)
+    if holds is None:
+        return None
+    # A variable's is an attribute of its handle.
+    own = operation.attributes.get("dtype")
+    found = [tensor.dtype for tensor in operation.inputs]
+    found += [*operation.dtypes, *([] if own is None else [own])]
+    return next((dtype for dtype in found if not holds(dtype)), None)
 
 
 def register_kernel(
@@ -174,15 +192,15 @@ def register_kernel(
 
 
 def special_kernel(
-    type_name: str, device_kind: str, suits: Suits
+    type_name: str, device_kind: str, suits: Suits | None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a kernel of Flowbook's own for some operations of a type, as a decorator.
 
     Args:
         type_name: the operation type.
         device_kind: the kind of device.
-        suits: which operations it is for, by what is known before the run. What only the run knows
-            is the kernel's own concern: where it cannot, it calls the definition's.
+        suits: which operations it is for, by what is known before the run; None for all. What only
+            the run knows is the kernel's own concern: where it cannot, it calls the definition's.
 
     The kernel has the parameters of the definition's own and means the same. A kernel that a user
     registers goes before it.

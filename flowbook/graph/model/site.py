@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, TypeVar
 
+from flowbook.graph.model.assigned import Targets, assigned
+
 if TYPE_CHECKING:
     from flowbook.graph.model.author import Author
 
@@ -74,6 +76,7 @@ class StoredLine:
         run_by: the cell that ran it, where it stands elsewhere; otherwise empty.
         imported_by: the place that imported the graph which the line built; otherwise empty.
         called_at: the place that called the function whose line it is; otherwise empty.
+        targets: the names that the line gives to what it evaluates there; otherwise empty.
     """
 
     label: str
@@ -82,6 +85,7 @@ class StoredLine:
     run_by: str
     imported_by: str = ""
     called_at: str = ""
+    targets: Targets = ()
 
 
 class Site:
@@ -135,6 +139,29 @@ class Site:
         return linecache.getline(self.filename, self.line).strip()
 
     @property
+    def targets(self) -> Targets:
+        """The Python names that the line gives to what it evaluates there, such as `loss`."""
+        if isinstance(self.code, StoredLine):
+            return self.code.targets
+        return assigned(self.code, self.offset) if self.code is not None else ()
+
+    def is_same_as(self, other: Site) -> bool:
+        """Whether both are one expression, evaluated in one execution of a cell."""
+        return self is other or (
+            self.code is other.code
+            and self.offset == other.offset
+            and self.author is other.author
+            and (
+                self.caller is other.caller
+                or (
+                    self.caller is not None
+                    and other.caller is not None
+                    and self.caller.is_same_as(other.caller)
+                )
+            )
+        )
+
+    @property
     def place(self) -> str:
         """`cell [7], line 3` in a notebook, `train.py, line 3` elsewhere.
 
@@ -154,15 +181,16 @@ class Site:
         called_at = self.caller.place if self.caller is not None else ""
         if isinstance(self.code, StoredLine):
             if self.code.imported_by or self.code.called_at:
-                return replace(self.code, called_at=called_at or self.code.called_at)
+                called_at = called_at or self.code.called_at
+                return replace(self.code, called_at=called_at, targets=self.targets)
             label, run_by = self.code.label, self.code.run_by
         else:
             label, run_by = self.cell_label or os.path.basename(self.filename), ""
-        if called_at:
-            return StoredLine(label, self.line, self.source, run_by, called_at=called_at)
-        if self.author is not None and self.author.label != label:
+        if not called_at and self.author is not None and self.author.label != label:
             run_by = self.author.label
-        return StoredLine(label, self.line, self.source, run_by)
+        return StoredLine(
+            label, self.line, self.source, run_by, called_at=called_at, targets=self.targets
+        )
 
     @property
     def cell_label(self) -> str | None:
@@ -176,18 +204,29 @@ class Site:
         """The site of what this one's line built, in a graph that another line imports it into."""
         text = self.as_text() if self.code is not None else StoredLine("", 0, "", "")
         by = importer.place if importer.code is not None else "an unknown place"
-        return Site(replace(text, imported_by=by), 0, importer.author)
+        return type(self)(replace(text, imported_by=by), 0, importer.author)
 
     def called_at(self, caller: Site) -> Site:
         """The site of a copy of what this one's line built, made for another line's call."""
         inner = self.caller.called_at(caller) if self.caller is not None else caller
-        return Site(self.code, self.offset, caller.author, inner)
+        return type(self)(self.code, self.offset, caller.author, inner)
 
     def __str__(self) -> str:
         return f"{self.place}:  {self.source}" if self.source else self.place
 
     def __repr__(self) -> str:
         return f"<Site {self.place}>"
+
+
+class DerivedSite(Site):
+    """The line that asked for what was derived from: a gradient cites its forward operation's."""
+
+    __slots__ = ()
+
+    @property
+    def targets(self) -> Targets:
+        """None: what the line names is not what was derived."""
+        return ()
 
 
 UNKNOWN_SITE = Site(None, 0, None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowbook.graph.model.ancestors import running
+from flowbook.graph.model.mark_types import TRAINING_MARK
 from flowbook.graph.model.operation import Operation
 
 # The types of the operations that summarise (`flowbook.graph.ops.outside.summary`).
@@ -15,9 +16,6 @@ SUMMARIES = ("ScalarSummary", "HistogramSummary", "ImageSummary", "TextSummary")
 # What follows the tag in an operation's name.
 SUFFIX = "/summary"
 _NUMBER = re.compile(SUFFIX + r"(_\d+)\Z")
-
-# The type of the operations that mark an optimizer's steps (`flowbook.graph.ops.state.marks`).
-TRAINING_MARK = "MarkTraining"
 
 
 def summaries_among(operations: Iterable[Operation]) -> list[Operation]:

@@ -219,8 +219,6 @@ _ELSEWHERE = {
     "ndim": "tensor.shape.rank",
     "numpy": "sess.run(tensor, feeds)",
     "reshape": "fb.reshape(tensor, shape)",
-    "set_shape": "x = fb.ensure_shape(x, shape), of which the result knows the shape, and "
-    "which every run checks; a placeholder is made with its shape",
     "sum": "fb.reduce_sum(tensor)",
     "value_index": "tensor.index",
 }
@@ -237,7 +235,7 @@ class Tensor(Arithmetic):
         op: the operation that produces it.
         index: which of its outputs (the port in `name:port`).
         dtype: the type of its elements.
-        shape: what is known of its shape.
+        shape: what is known of its shape: what its operation infers, and what `set_shape` said.
     """
 
     __slots__ = ("__weakref__", "dtype", "index", "op", "shape")
@@ -266,6 +264,28 @@ class Tensor(Arithmetic):
     def consumers(self) -> list[Operation]:
         """The operations of the graph that take this tensor as an input, in their order."""
         return self.graph.consumers(self)
+
+    def set_shape(self, shape: Any) -> None:
+        """Say what else is known of the shape; what is built from now on knows it too.
+
+        It is not taken on trust: what is built from now on takes the tensor by way of an operation
+        that checks it in the run, and what is fed is checked when it is fed. Where a notebook cell
+        runs again, what it said before does not hold until it says it again. A function that has a
+        tensor of its own says it with `fb.ensure_shape`, which changes nothing elsewhere.
+
+        Args:
+            shape: what the shape agrees with; None for dimensions that vary, or for any shape.
+
+        Raises:
+            InvalidArgumentError: if it contradicts what is known; in the run, if it is not so.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32)
+        >>> x.set_shape([None, 3])
+        >>> x.shape, (x @ fb.ones([3, 5])).shape
+        (Shape([None, 3]), Shape([None, 5]))
+        """
+        op_named("SetShape").public(self, shape)
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape.rank or self.shape.dims is None or self.shape.dims[0] is None:

@@ -128,6 +128,8 @@ MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
 BARRIER = define_resource_kind("barrier", Order.FREE, is_shared=True)
 ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)
 SPARSE_ACCUMULATOR = define_resource_kind("sparse_accumulator", Order.FREE, is_shared=True)
+# What runs leave for later ones, by handles.
+SESSION_TENSORS = define_resource_kind("session_tensors", Order.FREE, is_shared=True)
 READER = define_resource_kind("reader", Order.FREE, is_shared=True)
 # What reads and writes files, as operations: it acts outside the graph, in that order.
 FILES = define_resource_kind("files", Order.FREE, is_shared=False)

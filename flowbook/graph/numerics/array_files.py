@@ -6,8 +6,8 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -65,6 +65,49 @@ def npz_arrays(content: bytes, names: Sequence[str]) -> list[Any]:
         raise DataLossError(f"this is no .npz file: {error}") from None
 
 
+def npz_members(file: BinaryIO, start: int) -> Iterator[tuple[str, bytes]]:
+    """The arrays of a .npz file from the given one on: their names, and each as a .npy file.
+
+    Raises:
+        DataLossError: if it is none, or damaged.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for member in archive.infolist()[start:]:
+                yield member.filename.removesuffix(".npy"), archive.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise DataLossError(f"this is no .npz file: {error}") from None
+
+
+def parquet_row_groups(file: BinaryIO, names: Sequence[str], start: int) -> Iterator[bytes]:
+    """The row groups of a Parquet file from the given one on, each as a file of its own.
+
+    Args:
+        file: can be read anywhere; of what is in it one row group at a time is in memory.
+        names: those of the columns that are wanted; none are all.
+        start: the number of the first row group.
+
+    Raises:
+        UnimplementedError: if pyarrow is not installed.
+        DataLossError: if it is none, or damaged.
+        NotFoundError: if it has no such column.
+    """
+    pyarrow, parquet = _pyarrow()
+    try:
+        whole = parquet.ParquetFile(file)
+        _check_columns(names, whole.schema_arrow.names)
+        for number in range(start, whole.num_row_groups):
+            sink = io.BytesIO()
+            table = whole.read_row_group(number, list(names) or None)
+            # It is decoded at once: what makes a file small costs time alone.
+            parquet.write_table(
+                table, sink, compression="NONE", use_dictionary=False, write_statistics=False
+            )
+            yield sink.getvalue()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataLossError(f"this is no Parquet file: {str(error)[:200]}") from None
+
+
 def parquet_columns(content: bytes, names: Sequence[str]) -> list[Any]:
     """Columns of a Parquet file by their names, as vectors.
 
@@ -74,6 +117,24 @@ def parquet_columns(content: bytes, names: Sequence[str]) -> list[Any]:
         NotFoundError: if it has no such column.
         InvalidArgumentError: if a value is missing.
     """
+    pyarrow, parquet = _pyarrow()
+    try:
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        _check_columns(names, file.schema_arrow.names)
+        table = file.read(list(names))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataLossError(f"this is no Parquet file: {str(error)[:200]}") from None
+    found = []
+    for name in names:
+        column = table.column(name)
+        if column.null_count:
+            raise InvalidArgumentError(f"column {name!r} lacks {column.null_count} values")
+        found.append(column.to_numpy())
+    return found
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    """pyarrow, and what reads its Parquet files; UnimplementedError if it is not installed."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -82,20 +143,12 @@ def parquet_columns(content: bytes, names: Sequence[str]) -> list[Any]:
             "Parquet files are read by pyarrow, which is not installed",
             hint="pip install 'flowbook[data]'",
         ) from None
-    try:
-        file = parquet.ParquetFile(pyarrow.BufferReader(content))
-        there = file.schema_arrow.names
-        table = file.read([name for name in names if name in there])
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataLossError(f"this is no Parquet file: {str(error)[:200]}") from None
-    found = []
-    for name in names:
+    return pyarrow, parquet
+
+
+def _check_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
+    for name in wanted:
         if name not in there:
             raise NotFoundError(
                 f"the Parquet file has no column {name!r}; it has {', '.join(there)}"
             )
-        column = table.column(name)
-        if column.null_count:
-            raise InvalidArgumentError(f"column {name!r} lacks {column.null_count} values")
-        found.append(column.to_numpy())
-    return found

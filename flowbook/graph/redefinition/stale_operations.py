@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flowbook.graph.model.called import called
 from flowbook.graph.redefinition.wording import named_or_counted, rerun, what_became_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Stale:
 
     def __str__(self) -> str:
         return (
-            f"{self.operation.name!r} ({self.operation.site.place}): {self.reason}; "
+            f"{called(self.operation)!r} ({self.operation.site.place}): {self.reason}; "
             f"{rerun(self.cells)}"
         )
 

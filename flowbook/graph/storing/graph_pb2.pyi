@@ -157,17 +157,19 @@ class ArrayDef(_message.Message):
     def __init__(self, digest: _Optional[bytes] = ..., dtype: _Optional[str] = ..., dims: _Optional[_Iterable[int]] = ..., data: _Optional[bytes] = ..., strings: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SiteDef(_message.Message):
-    __slots__ = ("label", "line", "source", "run_by", "imported_by", "called_at")
+    __slots__ = ("label", "line", "source", "run_by", "imported_by", "called_at", "targets")
     LABEL_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     RUN_BY_FIELD_NUMBER: _ClassVar[int]
     IMPORTED_BY_FIELD_NUMBER: _ClassVar[int]
     CALLED_AT_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
     label: str
     line: int
     source: str
     run_by: str
     imported_by: str
     called_at: str
-    def __init__(self, label: _Optional[str] = ..., line: _Optional[int] = ..., source: _Optional[str] = ..., run_by: _Optional[str] = ..., imported_by: _Optional[str] = ..., called_at: _Optional[str] = ...) -> None: ...
+    targets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, label: _Optional[str] = ..., line: _Optional[int] = ..., source: _Optional[str] = ..., run_by: _Optional[str] = ..., imported_by: _Optional[str] = ..., called_at: _Optional[str] = ..., targets: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -149,9 +149,9 @@ class _Writer:
             except OpError as error:
                 error.message = f"attribute {name!r}: {error.message}"
                 raise error.about(operation) from None
-        for tensor in operation.outputs:
-            output = message.outputs.add(dtype=tensor.dtype.name)
-            write_shape(tensor.shape, output.shape)
+        for dtype, shape in zip(operation.dtypes, operation.shapes, strict=True):
+            output = message.outputs.add(dtype=dtype.name)
+            write_shape(shape, output.shape)
         if operation.closes is not None:
             message.closes = self._positions[operation.closes] + 1
         message.device = operation.device
@@ -164,7 +164,7 @@ class _Writer:
         if site.code is None:
             return 0
         label = site.author.label if site.author is not None else None
-        key = (site.code, site.offset, label, site.caller)
+        key = (type(site), site.code, site.offset, label, site.caller)
         found = self._site_of.get(key)
         if found is None:
             text = site.as_text()
@@ -177,6 +177,7 @@ class _Writer:
                     run_by=_printable(text.run_by),
                     imported_by=_printable(text.imported_by),
                     called_at=_printable(text.called_at),
+                    targets=map(_printable, text.targets),
                 )
                 found = self._site_of[text] = len(self._sites)
             self._site_of[key] = found
@@ -237,7 +238,15 @@ class _Reader:
         self._values = ValueReader(arrays)
         self._sites = [
             sites.Site(
-                sites.StoredLine(s.label, s.line, s.source, s.run_by, s.imported_by, s.called_at),
+                sites.StoredLine(
+                    s.label,
+                    s.line,
+                    s.source,
+                    s.run_by,
+                    s.imported_by,
+                    s.called_at,
+                    tuple(s.targets),
+                ),
                 0,
                 None,
             )

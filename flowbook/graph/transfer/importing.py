@@ -193,7 +193,7 @@ class _Import:
             )
         if value.dtype is resource:
             _check_same_state(tensor, value)
-        return value
+        return self._graph.known_shapes.checked([value])[0]
 
     def copy(self) -> None:
         """Make a copy of each operation."""
@@ -210,8 +210,8 @@ class _Import:
         if self._is_changed:
             dtypes, shapes = operation.op_def.infer_outputs(self._graph, inputs, attributes)
         else:
-            dtypes = tuple([t.dtype for t in operation.outputs])
-            shapes = tuple([t.shape for t in operation.outputs])
+            dtypes = operation.dtypes
+            shapes = operation.shapes
         copy = Operation(
             self._graph,
             operation.op_def,

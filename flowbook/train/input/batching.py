@@ -1,15 +1,17 @@
 """Batches of what steps make one by one: a queue between who makes elements and who trains.
 
 A runner has its threads make elements and put them into a queue; what is given back takes a batch
-of them in every run. TensorFlow 1's arguments are meant as they are there.
+of them in every run. TensorFlow 1's arguments are meant as they are there, in its order, so that
+each function has a signature of its own; what they do stands once, in `_batched`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from flowbook.train.input.elements import Elements
 
@@ -68,19 +70,7 @@ def batch(
     ...     print(*fb.train.until_end(sess, squares))
     [25 36] [49]
     """
-    return _in_order(
-        [tensors],
-        None,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "batch",
-    )
+    return _batched("batch", locals())
 
 
 def maybe_batch(
@@ -111,19 +101,7 @@ def maybe_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _in_order(
-        [tensors],
-        [keep_input],
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "maybe_batch",
-    )
+    return _batched("maybe_batch", locals())
 
 
 def batch_join(
@@ -150,19 +128,7 @@ def batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _in_order(
-        tensors_list,
-        None,
-        batch_size,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "batch_join",
-    )
+    return _batched("batch_join", locals())
 
 
 def shuffle_batch(
@@ -193,20 +159,7 @@ def shuffle_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _shuffled(
-        [tensors],
-        None,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "shuffle_batch",
-    )
+    return _batched("shuffle_batch", locals())
 
 
 def shuffle_batch_join(
@@ -235,20 +188,7 @@ def shuffle_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _shuffled(
-        tensors_list,
-        None,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        1,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "shuffle_batch_join",
-    )
+    return _batched("shuffle_batch_join", locals())
 
 
 def maybe_batch_join(
@@ -277,19 +217,7 @@ def maybe_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _in_order(
-        tensors_list,
-        keep_input,
-        batch_size,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "maybe_batch_join",
-    )
+    return _batched("maybe_batch_join", locals())
 
 
 def maybe_shuffle_batch(
@@ -322,20 +250,7 @@ def maybe_shuffle_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _shuffled(
-        [tensors],
-        [keep_input],
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "maybe_shuffle_batch",
-    )
+    return _batched("maybe_shuffle_batch", locals())
 
 
 def maybe_shuffle_batch_join(
@@ -366,61 +281,33 @@ def maybe_shuffle_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _shuffled(
-        tensors_list,
-        keep_input,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        1,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name or "maybe_shuffle_batch_join",
-    )
+    return _batched("maybe_shuffle_batch_join", locals())
 
 
-def _in_order(
-    places: Sequence[Any],
-    keep: Sequence[Any] | None,
-    size: Any,
-    threads: int,
-    capacity: int,
-    are_rows: bool,
-    shapes: Any,
-    pads: bool,
-    is_less_enough: bool,
-    shared_name: str | None,
-    name: str,
-) -> Any:
-    with name_scope(name):
-        elements = Elements(places, are_rows, shapes, threads, keep)
-        kind = PaddingFIFOQueue if pads else FIFOQueue
-        typed = elements.dtypes, elements.shapes
-        queue = kind(capacity, *typed, shared_name=shared_name, name="queue")
-        return elements.batch(queue, size, is_less_enough)
+def _batched(function: str, given: Mapping[str, Any]) -> Any:
+    """What each of these functions gives.
 
-
-def _shuffled(
-    places: Sequence[Any],
-    keep: Sequence[Any] | None,
-    size: Any,
-    capacity: int,
-    reserve: int,
-    threads: int,
-    seed: int | None,
-    are_rows: bool,
-    shapes: Any,
-    is_less_enough: bool,
-    shared_name: str | None,
-    name: str,
-) -> Any:
-    with name_scope(name):
-        elements = Elements(places, are_rows, shapes, threads, keep)
-        typed = elements.dtypes, elements.shapes
-        queue = RandomShuffleQueue(
-            capacity, reserve, *typed, seed=seed, shared_name=shared_name, name="queue"
+    Args:
+        function: its name.
+        given: its arguments, by name. Those that join have a list of elements, each with a thread;
+            those that shuffle say how many elements stay behind.
+    """
+    joins = "tensors_list" in given
+    places = given["tensors_list"] if joins else [given["tensors"]]
+    keep = given.get("keep_input")
+    with name_scope(given["name"] or function):
+        elements = Elements(
+            places,
+            given["enqueue_many"],
+            given["shapes"],
+            given.get("num_threads", 1),
+            [keep] if "keep_input" in given and not joins else keep,
         )
-        return elements.batch(queue, size, is_less_enough)
+        of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
+        if "min_after_dequeue" in given:
+            of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
+            kind: Callable[..., Queue] = RandomShuffleQueue
+        else:
+            kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
+        queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
+        return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -73,21 +73,10 @@ def bucket(
     1 [5 7]
     0 [2 4]
     """
+    given = locals()
     with name_scope(name or "bucket"):
-        numbers, found = _bucketed(
-            tensors,
-            [convert_to_tensor(which_bucket, int32)],
-            batch_size,
-            num_buckets,
-            num_threads,
-            capacity,
-            bucket_capacities,
-            shapes,
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
-        )
+        which = convert_to_tensor(which_bucket, int32)
+        numbers, found = _bucketed([which], num_buckets, given)
     return numbers[0][0], found
 
 
@@ -142,6 +131,7 @@ def bucket_by_sequence_length(
     [[0, 1, 2, 0], [0, 1, 2, 3]]
     [[0, 0], [0, 1]]
     """
+    given = locals()
     bounds = list(bucket_boundaries)
     if not all(isinstance(b, int | np.integer) and not isinstance(b, bool) for b in bounds):
         raise InvalidTypeError(f"boundaries are integers, not {bounds!r:.80}")
@@ -150,52 +140,36 @@ def bucket_by_sequence_length(
     with name_scope(name or "bucket_by_sequence_length"):
         length = cast(convert_to_tensor(input_length), int32)
         which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
-        (_, lengths), found = _bucketed(
-            tensors,
-            [which, length],
-            batch_size,
-            len(bounds) + 1,
-            num_threads,
-            capacity,
-            bucket_capacities,
-            shapes,
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
-        )
+        (_, lengths), found = _bucketed([which, length], len(bounds) + 1, given)
     return lengths, found
 
 
 def _bucketed(
-    tensors: Any,
-    numbers: Sequence[Tensor],
-    batch_size: Any,
-    num_buckets: int,
-    threads: int,
-    capacity: int,
-    bucket_capacities: Any,
-    shapes: Any,
-    pads: bool,
-    is_less_enough: bool,
-    keep: Any,
-    shared_name: str | None,
+    numbers: Sequence[Tensor], num_buckets: int, given: Mapping[str, Any]
 ) -> tuple[list[Tensor], Any]:
-    """Numbers of elements, the first of which is that of the bucket, and the elements."""
+    """Numbers of elements, the first of which is that of the bucket, and the elements.
+
+    Args:
+        numbers: of the element.
+        num_buckets: how many buckets there are.
+        given: the arguments that both functions have, by name.
+    """
     check_counts(num_buckets=num_buckets)
-    sizes = _for_each(batch_size, num_buckets, "batch_size")
-    capacities = _for_each(bucket_capacities or capacity, num_buckets, "bucket_capacities")
-    elements = Elements([tensors], False, shapes, threads, [keep])
-    _check_shapes(elements, pads)
+    sizes = _for_each(given["batch_size"], num_buckets, "batch_size")
+    room = given["bucket_capacities"] or given["capacity"]
+    capacities = _for_each(room, num_buckets, "bucket_capacities")
+    threads, keep = given["num_threads"], [given["keep_input"]]
+    elements = Elements([given["tensors"]], False, given["shapes"], threads, keep)
+    _check_shapes(elements, given["dynamic_pad"])
     queue = BucketQueue(
         sum(map(max, sizes, capacities)),
         sizes,
         [*[int32] * len(numbers), *elements.dtypes],
         [*[SCALAR] * len(numbers), *elements.shapes],
-        shared_name=shared_name,
+        shared_name=given["shared_name"],
         name="queue",
     )
-    found = queue.dequeue_bucket(is_less_enough)
+    found = queue.dequeue_bucket(given["allow_smaller_final_batch"])
     elements.fill_numbered(queue, numbers)
     return found[: len(numbers)], elements.arranged(found[len(numbers) :])
 

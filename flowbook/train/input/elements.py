@@ -17,8 +17,8 @@ from flowbook.graph.ops.basis.filling import fill
 from flowbook.graph.ops.basis.shaping import expand_dims
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
-from flowbook.graph.ops.queues.queues import Queue
 from flowbook.graph.ops.sparse.arranging import expand_dims as sparse_expand_dims
 from flowbook.graph.ops.sparse.arranging import known_rank
 from flowbook.graph.ops.sparse.serialising import deserialize_many, serialize_many

@@ -63,8 +63,9 @@ class _Source:
         """
         if self._is_used:
             raise FailedPreconditionError(
-                "another session goes through the iterator, which can be done once",
-                hint="give the function that makes it: each session then has one of its own",
+                "another session, or this one before the restore, goes through the iterator, "
+                "which can be done once",
+                hint="give the function that makes it: it is called for each session and restore",
             )
         self._is_used = self._is_single
         yield from self._ahead

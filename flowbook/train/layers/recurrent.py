@@ -65,7 +65,7 @@ def lstm(
     bias: Any = None,
     unroll: bool | None = None,
     name: str | None = None,
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+) -> tuple[Tensor, recurrent.LSTMState]:
     """A layer of long short-term memory.
 
     Args:
@@ -87,7 +87,8 @@ def lstm(
         name: the name scope; by default "lstm".
 
     Returns:
-        `(outputs, (c, h))`: the outputs [batch, steps, units], and the state after the last step.
+        `(outputs, state)`: the outputs [batch, steps, units], and the `fb.nn.LSTMState`, `(c, h)`,
+        after the last step.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997; the forget gate: Gers et al.,
     "Learning to forget", 2000.
@@ -112,6 +113,7 @@ def lstm(
         if initial_state is None:
             start = _initial(inputs, units)
             initial_state = (start, start)
+        initial_state = recurrent.LSTMState(*initial_state)
 
         def cell(x: Any, state: Any) -> tuple[Any, Any]:
             return recurrent.lstm_cell(x, state, kernel, bias, forget_bias)

@@ -8,7 +8,8 @@ body of a function is one block, to which each operation that is a kept call of 
 
 What only routes values (Switch, Merge, Enter, Exit, NextIteration) is in the tree, but is not drawn
 unless it is asked for: lines go from who gives a value to who computes with it. Pure, and from the
-graph's structure and names alone, so that a graph read from a file is drawn as the one it was.
+graph's structure and names alone, so that a graph read from a file is drawn as the one it was. The
+calls of templates alone are what only the living graph knows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from flowbook.graph.model.dtypes import variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
+from flowbook.widgets.graphs.template_blocks import further_calls
+from flowbook.widgets.shown_text import counted
 
 # Marks the parts of pictured names that are no names of scopes, and slashes within a part.
 _OWN, _SLASH = "\x01", "\x02"
@@ -74,6 +77,7 @@ class Pictured:
             inputs.
         rounds: the operations to which lines go round, to the next iteration.
         bodies: of each kept call of a function the block that it leads to, by its pictured name.
+        calls: the same of each further call of a template, which is a block itself.
     """
 
     names: list[str]
@@ -82,6 +86,7 @@ class Pictured:
     wires: dict[Operation, list[Tensor]] = field(default_factory=dict)
     rounds: set[Operation] = field(default_factory=set)
     bodies: dict[Operation, str] = field(default_factory=dict)
+    calls: dict[str, str] = field(default_factory=dict)
 
 
 def shown_label(part: str) -> str:
@@ -96,9 +101,24 @@ def plain_name(name: str) -> str:
 
 def pictured(operations: Sequence[Operation]) -> Pictured:
     """How the operations of a graph are pictured, in the order of construction."""
-    if not any(op.op_def.is_router for op in operations):
-        return Pictured([op.name for op in operations])
-    return _Picture(operations).drawn()
+    if any(op.op_def.is_router for op in operations):
+        found = _Picture(operations).drawn()
+    else:
+        found = Pictured([op.name for op in operations])
+    if operations:
+        _note_templates(found, operations)
+    return found
+
+
+def _note_templates(picture: Pictured, operations: Sequence[Operation]) -> None:
+    calls = operations[0].graph.template_calls
+    for first, others in further_calls(operations, picture.names, calls).items():
+        if others:
+            about = f"used {counted(1 + len(others), 'time')}"
+            picture.blocks[first] = Block(BlockKind.FUNCTION, first, about)
+        for scope in others:
+            picture.blocks[scope] = Block(BlockKind.CALL, scope, f"call of {first}")
+            picture.calls[scope] = first
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from flowbook.widgets import fetch_requests
 from flowbook.widgets.graphs.flow_runs import what_ran
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
-from flowbook.widgets.live_view import LiveView, name_of_graph
+from flowbook.widgets.live_view import LiveViewOfGraph
 
 
-class LiveGraph(LiveView):
+class LiveGraph(LiveViewOfGraph):
     """One picture of a graph.
 
     Args:
@@ -24,10 +24,11 @@ class LiveGraph(LiveView):
         needed: what stands out; None if nothing does.
         session: what fetches tensors that are asked for; None is one that runs the graph then.
         overlay: what is laid over it.
+        of_cell: whether it shows at first the graph as of the cell that made it.
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
-    graph_name = traitlets.Unicode().tag(sync=True)  # By which views of one graph find each other.
+    begun = traitlets.Bytes().tag(sync=True)  # What its cell saw; nothing where that is no matter.
     said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
     ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
@@ -37,6 +38,7 @@ class LiveGraph(LiveView):
         needed: Needed | None = None,
         session: Session | None = None,
         overlay: Overlay | None = None,
+        of_cell: bool = False,
     ) -> None:
         self._graph = weakref.ref(graph)
         self._session = None if session is None else weakref.ref(session)
@@ -45,8 +47,9 @@ class LiveGraph(LiveView):
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        shown = {"payload": self._packed(graph), "graph_name": name_of_graph(graph)}
-        super().__init__("renderGraph", view=name, ran=ran, **shown)
+        payload = self._packed(graph)
+        begun = payload if of_cell else b""
+        super().__init__("renderGraph", graph, view=name, ran=ran, payload=payload, begun=begun)
         _views.add(self)
         fetch_requests.listen(live_view)
 

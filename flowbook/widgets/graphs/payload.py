@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import telling_variable
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
@@ -34,7 +35,7 @@ from flowbook.widgets.packing import packed
 from flowbook.widgets.shown_text import bounded
 from flowbook.widgets.tables import value_text
 
-FORMAT = 2
+FORMAT = 3
 
 _PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
 
@@ -176,10 +177,15 @@ def _write_flow(
     writer.column("about", about)
     writer.column("wireStart", drawn[0])
     writer.column("wire", drawn[1])
-    if picture.bodies:
-        scopes = {op: tree.scopes.get(path, -1) for op, path in picture.bodies.items()}
-        bodies = [scopes.get(op, -1) for op in operations]
-        writer.column("body", np.asarray(bodies, np.int32))
+    if picture.bodies or picture.calls:
+        body = np.full(len(tree.parent), -1, np.int32)
+        for i, op in enumerate(operations):
+            body[i] = (
+                tree.scopes.get(picture.bodies.get(op, ""), -1) if op in picture.bodies else -1
+            )
+        for call, first in picture.calls.items():
+            body[tree.scopes[call]] = tree.scopes[first]
+        writer.column("body", body)
     writer.column("routing", np.asarray([op in picture.routing for op in operations], np.uint8))
     writer.column("round", np.asarray([op in picture.rounds for op in operations], np.uint8))
 
@@ -220,6 +226,7 @@ def _write_details(writer: _Writer, operations: list[Operation]) -> None:
                 names.append(name)
                 values.append(_value(writer, value, known))
         counts.append(len(names) - before)
+    writer.column("variable", writer.texts(map(telling_variable, operations)))
     writer.column("place", np.asarray(places, np.int32))
     writer.column("source", np.asarray(sources, np.int32))
     writer.column("device", writer.texts(op.device for op in operations))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import called
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs import block_groups
@@ -21,6 +22,7 @@ from flowbook.widgets.graphs.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
+_OPERATIONS = ("variable", "input", "operation", "call")  # Kinds that are one operation.
 _LONG = 12  # A picture of more blocks than these has several drawn as one.
 
 
@@ -29,8 +31,9 @@ class Block:
     """A top-level scope, a single operation, or several of these drawn as one.
 
     Attributes:
-        name: the scope's or the operation's name.
-        kind: "scope", "loop", "branch", "call", "variable", "input", "operation" or "several".
+        name: the scope's name, or what the operation is called.
+        kind: "scope", "loop", "branch", "function", "call", "variable", "input", "operation" or
+            "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
         is_faint: whether something else stands out: it has nothing to do with a given run.
@@ -267,6 +270,8 @@ class _Faces:
         first, last = (self._names[group.shown[i]] for i in (0, -1))
         if group.how == "one":
             kind, detail = self.look(group)
+            if kind in _OPERATIONS and first not in self._blocks:
+                first = called(_main(self._members[group.shown[0]]))
             return self._block(first, kind, detail, group.all, needed)
         detail = counted(len(group.shown), "operation")
         if group.how == "alike":
@@ -296,6 +301,11 @@ class _Faces:
         )
 
 
+def _main(members: list[Operation]) -> Operation:
+    """The operation that others are for: constants for its arguments, reads of a variable."""
+    return _handle(members) or next((op for op in members if op.type != "Const"), members[0])
+
+
 def _detail(members: list[Operation]) -> str:
     kind = _kind(members)
     if kind == "scope":
@@ -308,7 +318,7 @@ def _detail(members: list[Operation]) -> str:
         slots = sum(op.op_def.owns == "variable" for op in members) - 1
         kept = f", {counted(slots, 'slot')}" if slots else ""
         return f"variable {handle.attributes['shape']}{kept}"
-    main = next((op for op in members if op.type != "Const"), members[0])
+    main = _main(members)
     shapes = " ".join(str(tensor.shape) for tensor in main.outputs[:2])
     # The name mostly says the type already: "MatMul_3".
     typed = "" if main.name.rstrip("0123456789").rstrip("_") == main.type else main.type

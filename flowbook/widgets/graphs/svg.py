@@ -38,6 +38,7 @@ _COLOURS = {
     "loop": ("#f1eafb", "#8a63c4"),
     "branch": ("#f1eafb", "#8a63c4"),
     "call": ("#f1eafb", "#8a63c4"),
+    "function": ("#f1eafb", "#8a63c4"),
     "variable": ("#fdf1d8", "#b98a2c"),
     "input": ("#e3f4e8", "#4c9a66"),
     "operation": ("#ffffff", "#8a94a3"),
@@ -51,6 +52,7 @@ _SIGNS = {
     "loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}",
     "branch": "\N{WHITE DIAMOND}",
     "call": "\N{LATIN SMALL LETTER F WITH HOOK}",
+    "function": "\N{LATIN SMALL LETTER F WITH HOOK}",
 }
 
 Point = tuple[float, float]

@@ -20,6 +20,7 @@ from flowbook.exec.session.input_pipeline import (
     InputPipeline,
     Look,
     RunnerState,
+    Verdict,
     input_pipeline,
 )
 from flowbook.exec.session.session import Session
@@ -92,7 +93,7 @@ class PipelineHistory:
             before, look = self._look, self._watch.look()
             if session is None or session.closed:
                 self.has_ended = True
-                look = look._replace(runners=_stopped(before.runners))
+                look = look._replace(runners=_stopped(before.runners, look.readings))
                 del self._watch
             self._look = look
             if _is_active(before, look):
@@ -132,6 +133,8 @@ class PipelineHistory:
         }
         look = look._replace(readings=readings_now)
         pipeline = input_pipeline(look, begin.readings, samples[-1].clock - begin.clock)
+        if self.has_ended and pipeline.verdict.state == "unused":
+            pipeline.verdict = Verdict("unused", "No run has taken an element")  # Nor will one.
         readings = [[each.readings.get(queue, NOTHING) for each in samples] for queue in queues]
         return Shown(pipeline, [each.clock for each in samples], readings, self.has_ended)
 
@@ -177,13 +180,16 @@ def _state(look: Look) -> tuple[object, ...]:
 
 
 def _stopped(
-    runners: Mapping[Operation, Sequence[RunnerState]],
+    runners: Mapping[Operation, Sequence[RunnerState]], readings: Mapping[Operation, Reading]
 ) -> dict[Operation, list[RunnerState]]:
-    """Runners when their session has ended."""
+    """Runners when their session has ended, which may have begun after they were looked at last."""
     return {
         queue: [
-            replace(each, running=0, state="stopped") if each.state == "runs" else each
+            replace(each, running=0, state="stopped")
+            if each.state == "runs" or (each.state == "not started" and readings[queue].put)
+            else each
             for each in states
         ]
         for queue, states in runners.items()
+        if queue in readings
     }

@@ -13,7 +13,7 @@ from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeErro
 from flowbook.widgets import front_end
 from flowbook.widgets.pipelines.history import PipelineHistory
 from flowbook.widgets.pipelines.payload import pipeline_payload
-from flowbook.widgets.pipelines.svg import pipeline_svg
+from flowbook.widgets.pipelines.svg import HAS_ENDED, pipeline_svg
 from flowbook.widgets.summaries import growing
 
 __all__ = ["PipelineView"]
@@ -37,7 +37,8 @@ class PipelineView:
     >>> import numpy as np
     >>> import flowbook as fb
     >>> x = fb.train.batches(np.arange(8), 2)
-    >>> fb.PipelineView(fb.Session())
+    >>> sess = fb.Session()
+    >>> fb.PipelineView(sess)
     No run has taken an element yet
       queue    fill  in /s  out /s  waits for room  for elements  runner
       x      0 of 4      0       0             0 %           0 %  not started
@@ -91,4 +92,5 @@ class PipelineView:
 
     def __repr__(self) -> str:
         self._history.catch_up()
-        return str(self._history.shown().pipeline)
+        shown = self._history.shown()
+        return f"{shown.pipeline}\n{HAS_ENDED}" if shown.has_ended else str(shown.pipeline)

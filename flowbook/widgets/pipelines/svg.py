@@ -20,6 +20,8 @@ from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summaries.table import one_line
 
 MOST_QUEUES = 8
+# What the static forms say where a live one says which cell makes another session.
+HAS_ENDED = "The session has ended."
 _WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN = 20.0
 _TEXT_LETTERS, _DETAIL_LETTERS = 100, 122
@@ -66,7 +68,7 @@ def pipeline_svg(shown: Shown) -> str:
         parts.append(_text(_MARGIN, y, f"and {len(uses) - MOST_QUEUES:,} more queues", _FAINT))
         y += _LINE
     if shown.has_ended:
-        parts.append(_text(_MARGIN, y, "The session has ended.", _FAINT))
+        parts.append(_text(_MARGIN, y, HAS_ENDED, _FAINT))
         y += _LINE
     return "\n".join(
         [

@@ -92,9 +92,9 @@ class PlacementView:
 
     def _live_form(self) -> dict[str, Any]:
         def make() -> Any:
-            from flowbook.widgets.live_view import LiveView
+            from flowbook.widgets.live_view import LiveViewOfGraph
 
-            return LiveView("renderPlacement", payload=self._payload())
+            return LiveViewOfGraph("renderPlacement", self._graph, payload=self._payload())
 
         return front_end.live_form(make)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation, Planned
 from flowbook.exec.report import Table, in_seconds
+from flowbook.graph.model.called import called
 from flowbook.widgets.graphs.overlay import short_names
 from flowbook.widgets.graphs.plan_overlay import busy, devices_of, why
 from flowbook.widgets.graphs.trace_overlay import measured, step_seconds
@@ -48,7 +49,7 @@ def reasons(plan: Explanation) -> Table:
     for op, each in plan.operations.items():
         ruled_out = {} if each.decision is None else each.decision.ruled_out
         ruled = "; ".join(f"{names[device]} {what}" for device, what in ruled_out.items())
-        groups[names[each.device], why(each), ruled].append((op.name, each))
+        groups[names[each.device], why(each), ruled].append((called(op), each))
     rows = [
         (device, reason, ruled, _named([name for name, _ in found]), in_seconds(_seconds(found)))
         for (device, reason, ruled), found in sorted(
@@ -79,10 +80,11 @@ def differences(plan: Explanation, other: Explanation) -> Table:
     """What runs elsewhere in another plan."""
     names = short_names([*plan.loads, *other.loads])
     here, there = devices_of(plan), devices_of(other)
+    shown = {op.name: called(op) for op in plan.operations}
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, device in here.items():
         if there.get(name, device) != device:
-            groups[names[device], names[there[name]]].append(name)
+            groups[names[device], names[there[name]]].append(shown.get(name, name))
     rows = [(*ends, f"{len(found):,}", _named(found)) for ends, found in sorted(groups.items())]
     faster = plan.seconds / other.seconds if other.seconds else 1.0
     elsewhere = sum(map(len, groups.values()))
@@ -105,9 +107,9 @@ def against_trace(plan: Explanation, trace: Trace) -> Table:
     rows = [] if step is None else [_compared("step", plan.seconds, step)]
     for device, seconds in busy(plan, known).items():
         rows.append(_compared(f"busy {names[device]}", plan.loads[device].busy, seconds))
-    both = [(op.name, e.end - e.begin) for op, e in plan.operations.items() if op.name in known]
-    both.sort(key=lambda each: (-each[1], each[0]))
-    rows += [_compared(name, seconds, known[name].seconds) for name, seconds in both[:_MOST]]
+    both = [(op, e.end - e.begin) for op, e in plan.operations.items() if op.name in known]
+    both.sort(key=lambda each: (-each[1], each[0].name))
+    rows += [_compared(called(op), seconds, known[op.name].seconds) for op, seconds in both[:_MOST]]
     missing = counted(len(plan.operations) - len(both), "operation")
     return Table(
         "Predicted against measured, the medians of "

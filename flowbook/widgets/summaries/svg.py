@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from flowbook.exec.instruments.summaries.curve import Point, thinned
-from flowbook.widgets.palette import dash, told_apart
+from flowbook.widgets.palette import curve_paint
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summaries.sources import Snapshot
+from flowbook.widgets.summaries.splits import charts_of
 from flowbook.widgets.summaries.table import number_text, one_line, others_text, title
 
 _WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
@@ -34,7 +35,8 @@ _POINTS = 160  # Of one curve.
 _LARGEST = 1e300  # What is beyond is drawn there: differences of such numbers overflow.
 _PAPER, _INK, _FAINT, _LINE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
 
-Curves = dict[int, list[Point]]
+Paint = tuple[str, str]  # A colour, and dashes.
+Curves = list[tuple[Paint, list[Point]]]
 Range = tuple[float, float]
 
 
@@ -46,21 +48,30 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
         smoothing: how much curves are smoothed, from 0 to less than 1.
         log: whether the vertical axes are logarithmic.
     """
-    tags = list(snapshot.curves)[:_MOST]
-    columns = min(_COLUMNS, max(len(tags), 1))
-    each = (_WIDTH - 2 * _MARGIN - (_COLUMNS - 1) * _GAP) / _COLUMNS
+    charts = charts_of(snapshot.curves)
+    shown = list(charts)[:_MOST]
+    columns = min(_COLUMNS, max(len(shown), 1))
+    each = (_WIDTH - 2 * _MARGIN - (columns - 1) * _GAP) / columns
+    is_alone = len(snapshot.runs) < 2
     legend, top = _legend(snapshot)
     parts = []
-    for i, tag in enumerate(tags):
+    for i, name in enumerate(shown):
         x = _MARGIN + (i % columns) * (each + _GAP)
         y = top + (i // columns) * (_TITLE + _CHART + _BASE + _GAP)
-        runs = snapshot.curves[tag]
-        curves = {run: smoothed(kept.points(), smoothing) for run, kept in runs.items()}
-        inside = _chart(tag, curves, each, log)
+        curves: Curves = []
+        splits: list[tuple[str, Paint]] = []
+        for place, (tag, split) in enumerate(charts[name]):
+            for run, kept in snapshot.curves[tag].items():
+                paint = curve_paint(run, place, is_alone)
+                curves.append((paint, smoothed(kept.points(), smoothing)))
+            if len(charts[name]) > 1:
+                colour, dashes = curve_paint(0, place, is_alone)
+                splits.append((split or name, (colour if is_alone else _FAINT, dashes)))
+        inside = _chart(name, curves, each, log, splits)
         parts.append(f'<g transform="translate({_n(x)} {_n(y)})">{inside}</g>')
-    rows = -(-len(tags) // columns)
+    rows = -(-len(shown) // columns)
     height = top + rows * (_TITLE + _CHART + _BASE + _GAP)
-    more = len(snapshot.curves) - len(tags)
+    more = len(charts) - len(shown)
     rest = [f"and {more:,} more" if more else "", others_text(snapshot)]
     if any(rest):
         parts.append(_text(_MARGIN, height + 2, ", ".join(filter(None, rest)), _FAINT))
@@ -69,9 +80,7 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
         for line in textwrap.wrap(remark, _LINE_LETTERS):
             parts.append(_text(_MARGIN, height + 2, line, _WARNING))
             height += _LINE_HEIGHT
-    width = 2 * _MARGIN + columns * each + (columns - 1) * _GAP
-    if len(snapshot.runs) > 1 or snapshot.remarks:
-        width = _WIDTH
+    width = _WIDTH
     heading = title(snapshot)
     return "\n".join(
         [
@@ -102,7 +111,8 @@ def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
         width = 22 + 6.6 * len(shown) + 16
         if x > _MARGIN and x + width > _WIDTH - _MARGIN:
             x, y = _MARGIN, y + 18
-        parts.append(f'<path d="M{_n(x)} {_n(y - 4)}h14" {_stroke(run)} stroke-width="3"/>')
+        stroke = _stroke(curve_paint(run, 0, is_alone=False))
+        parts.append(f'<path d="M{_n(x)} {_n(y - 4)}h14" {stroke} stroke-width="3"/>')
         parts.append(_text(x + 20, y, shown, _INK))
         x += width
     if len(snapshot.runs) > _MOST_RUNS:
@@ -126,20 +136,23 @@ def smoothed(points: list[Point], weight: float) -> list[Point]:
 
 
 def _logarithms(curves: Curves) -> Curves:
-    return {
-        run: [p._replace(value=math.log10(p.value) if p.value > 0 else math.nan) for p in points]
-        for run, points in curves.items()
-    }
-
-
-def _chart(tag: str, curves: Curves, width: float, log: bool) -> str:
-    left, bottom = _AXIS, _TITLE + _CHART
-    steps = [point.step for points in curves.values() for point in points]
-    curves = _logarithms(curves) if log else curves
-    values = [
-        _bounded(p.value) for points in curves.values() for p in points if math.isfinite(p.value)
+    return [
+        (
+            paint,
+            [p._replace(value=math.log10(p.value) if p.value > 0 else math.nan) for p in points],
+        )
+        for paint, points in curves
     ]
-    lost = sum(not math.isfinite(p.value) for points in curves.values() for p in points)
+
+
+def _chart(
+    tag: str, curves: Curves, width: float, log: bool, splits: Sequence[tuple[str, Paint]]
+) -> str:
+    left, bottom = _AXIS, _TITLE + _CHART
+    steps = [point.step for _, points in curves for point in points]
+    curves = _logarithms(curves) if log else curves
+    values = [_bounded(p.value) for _, points in curves for p in points if math.isfinite(p.value)]
+    lost = sum(not math.isfinite(p.value) for _, points in curves for p in points)
     first, last = min(steps), max(steps)
     low, high = _padded(min(values, default=0.0), max(values, default=1.0))
 
@@ -154,6 +167,7 @@ def _chart(tag: str, curves: Curves, width: float, log: bool) -> str:
     if lost:
         note = f"{lost:,} not {'positive' if log else 'finite'}"
         parts.append(_text(width, 12, note, _WARNING, anchor="end"))
+    parts += _splits(splits, 8 + 7.2 * len(name))
     for value in _ticks(low, high, log):
         at = y(value)
         parts.append(f'<path d="M{_n(left)} {_n(at)}H{_n(width)}" stroke="{_LINE}"/>')
@@ -165,15 +179,23 @@ def _chart(tag: str, curves: Curves, width: float, log: bool) -> str:
     else:
         parts.append(_text(left, bottom + 14, f"{first:,}", _FAINT))
         parts.append(_text(width, bottom + 14, f"{last:,}", _FAINT, anchor="end"))
-    for run, points in curves.items():
+    for paint, points in curves:
         ordered = sorted(thinned(points, _POINTS), key=lambda point: point.step)
         lines, dots = _lines([(x(p.step), y(p.value)) for p in ordered])
         if lines:
             parts.append(
-                f'<path d="{lines}" {_stroke(run)} stroke-width="1.5" stroke-linejoin="round"/>'
+                f'<path d="{lines}" {_stroke(paint)} stroke-width="1.5" stroke-linejoin="round"/>'
             )
-        parts += [f'<circle cx="{a}" cy="{b}" r="2" fill="{told_apart(run)}"/>' for a, b in dots]
+        parts += [f'<circle cx="{a}" cy="{b}" r="2" fill="{paint[0]}"/>' for a, b in dots]
     return "".join(parts)
+
+
+def _splits(splits: Sequence[tuple[str, Paint]], x: float) -> Iterator[str]:
+    """A legend of the parts of the data, behind the title."""
+    for split, paint in splits:
+        yield f'<path d="M{_n(x)} 8h14" {_stroke(paint)} stroke-width="3"/>'
+        yield _text(x + 18, 12, one_line(split, 14), _FAINT)
+        x += 30 + 6.2 * min(len(split), 14)
 
 
 def _lines(points: Iterable[tuple[float, float]]) -> tuple[str, list[tuple[str, str]]]:
@@ -220,9 +242,10 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
     return [low, high]
 
 
-def _stroke(run: int) -> str:
-    dashed = f' stroke-dasharray="{dash(run)}"' if dash(run) else ""
-    return f'fill="none" stroke="{told_apart(run)}"{dashed}'
+def _stroke(paint: Paint) -> str:
+    colour, dashes = paint
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'fill="none" stroke="{colour}"{dashed}'
 
 
 def _text(x: float, y: float, text: str, colour: str, weight: str = "", anchor: str = "") -> str:

@@ -17,7 +17,7 @@ from flowbook.widgets.packing import packed
 from flowbook.widgets.shown_text import bounded
 from flowbook.widgets.timelines.timeline import Timeline
 
-FORMAT = 1
+FORMAT = 2
 
 _MOST_NAMED = 12  # Of the operations that one kernel stands for.
 
@@ -42,7 +42,7 @@ def timeline_payload(timeline: Timeline, sites: Mapping[str, Site]) -> bytes:
         "remark": timeline.remark,
         "end": timeline.end - timeline.origin,
         "lanes": [[bounded(lane.device), bounded(lane.name), *lane[2:]] for lane in timeline.lanes],
-        "works": [_work(*work, sites=sites) for work in works],
+        "works": [_work(*work, sites=sites, variables=timeline.variables) for work in works],
         "threads": [bounded(step.thread) for step in timeline.steps],
         "colourings": [
             [each.by, [[bounded(g.label), g.busy] for g in each.groups], each.has_others]
@@ -76,18 +76,25 @@ def timeline_payload(timeline: Timeline, sites: Mapping[str, Site]) -> bytes:
     return packed(header, columns)
 
 
-def _work(operation: str, kind: str, *operations: str, sites: Mapping[str, Site]) -> list[Any]:
+def _work(
+    operation: str,
+    kind: str,
+    *operations: str,
+    sites: Mapping[str, Site],
+    variables: Mapping[str, str],
+) -> list[Any]:
     """What some calls have in common.
 
-    That is their name and type, where that was defined, what they stand for beside, and the
-    operation of the graph that they are of.
+    That is their name and type, where that was defined, what they stand for beside, the operation
+    of the graph that they are of, and the variable that has its value.
     """
     source = source_of(operation, sites)
     others = [bounded(name) for name in operations[:_MOST_NAMED] if name != operation]
     if len(operations) > _MOST_NAMED:
         others.append(f"and {len(operations) - _MOST_NAMED:,} more")
+    variable = variables.get(operation, "")
     place = bounded(sites[source].place) if source in sites else ""
-    return [bounded(operation), bounded(kind), place, others, bounded(source)]
+    return [bounded(operation), bounded(kind), place, others, bounded(source), bounded(variable)]
 
 
 def source_of(operation: str, sites: Mapping[str, Site]) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
 from flowbook.exec.session.input_pipeline import percent
+from flowbook.graph.model.called import beside
 from flowbook.widgets.palette import mixed, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
@@ -162,7 +163,7 @@ def _blocks(
             )
             letters = int((width - 8) / _LETTER)
             if call is not None and letters > 3:
-                name = one_line(label_of(call), letters)
+                name = one_line(label_of(call, timeline.variables), letters)
                 ink = _INK if waits or block.group == 4 else "#ffffff"
                 y = top[0] + top[1] / 2 + 3.5
                 yield _text(block.left + 4, y, name, ink, size=10)
@@ -189,11 +190,14 @@ def _merged(
     return dict(sorted(found.items()))
 
 
-def label_of(call: TracedCall) -> str:
-    """The last part of a call's name; of what exchanges something what it does with what."""
+def label_of(call: TracedCall, variables: Mapping[str, str]) -> str:
+    """What a call is of: the last part of its name, beside the variable that has its value.
+
+    Of what exchanges something it is what that does with what.
+    """
     what, _, last = call.operation.rpartition("/")
     if not call.key:
-        return last
+        return beside(variables.get(call.operation, ""), last)
     # Of an operation that only has to have ended, its end crosses.
     return f"{last} {what.removesuffix('/done').rpartition('/')[2]}"
 

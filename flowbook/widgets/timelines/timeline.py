@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,6 +81,7 @@ class Timeline:
         arrows: which of them sent what another received, by their places.
         steps: the runs.
         colourings: what colours can tell; the first one is shown at first.
+        variables: the Python variables of operations, by their names.
     """
 
     title: str
@@ -93,6 +94,7 @@ class Timeline:
     arrows: Sequence[tuple[int, int]]
     steps: Sequence[TracedStep]
     colourings: Sequence[Colouring]
+    variables: Mapping[str, str]
 
     def of_step(self, number: int) -> tuple[list[int], int, int]:
         """A step's calls by their places, and when it began and ended."""
@@ -129,6 +131,7 @@ def timeline_of(trace: Trace, step: int | None = None) -> Timeline:
             _colouring("scope", calls, _scopes(calls)),
             _colouring("device", calls, lambda call: short[call.device]),
         ],
+        trace.variables,
     )
 
 

@@ -57,9 +57,9 @@ class TimelineView:
 
     def _live_form(self) -> dict[str, Any]:
         def make() -> Any:
-            from flowbook.widgets.timelines.live import LiveTimeline
+            from flowbook.widgets.live_view import LiveViewOfGraph
 
-            return LiveTimeline(self._payload(), self._trace.graph)
+            return LiveViewOfGraph("renderTimeline", self._trace.graph, payload=self._payload())
 
         return front_end.live_form(make)
 

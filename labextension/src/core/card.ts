@@ -37,6 +37,7 @@ const SCOPES: Partial<Record<number, string>> = {
   [Kind.Part]: "part of a loop or a branch",
   [Kind.Role]: "what is routed",
   [Kind.Function]: "body of a function",
+  [Kind.Call]: "call of a template",
 };
 /** Those that say when what lies in them runs. */
 const FLOW: ReadonlySet<number> = new Set([Kind.Loop, Kind.Branch, Kind.Part]);
@@ -68,7 +69,7 @@ function nodeCard(tree: Hierarchy, node: number, tints: readonly Tints[]): Card 
   list(sections, "in", around.map((scope) => nodeItem(tree, scope)));
   sections.unshift(...overlaySections(tree, node, own, tints));
   return {
-    title: shownText(tree.name(node)) || "graph",
+    title: shownText(tree.called(node)) || "graph",
     subtitle: own >= 0 ? tree.type(own) : (SCOPES[tree.kind[node]] ?? "name scope"),
     warning: warningOf(tree, node, own, data.stale),
     sections,
@@ -145,6 +146,7 @@ function scopeSections(tree: Hierarchy, scope: number): Section[] {
   }
   const sections: Section[] = [];
   list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t)));
+  if (tree.body(scope) >= 0) list(sections, "calls", [nodeItem(tree, tree.body(scope))]);
   list(sections, "called by", tree.calls(scope).map((op) => nodeItem(tree, op)));
   list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t)));
   const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({
@@ -176,11 +178,11 @@ function tensorItem(tree: Hierarchy, tensor: number): Item {
   const bytes = tree.data.bytes[tensor];
   const size = bytes >= 0 ? ` · ${byteSize(bytes)}` : "";
   const goal = { kind: "tensor", tensor } as const;
-  return { text: shownText(tree.tensorName(tensor)), detail: `${tree.spec(tensor)}${size}`, goal, code: true };
+  return { text: shownText(tree.tensorCalled(tensor)), detail: `${tree.spec(tensor)}${size}`, goal, code: true };
 }
 
 function nodeItem(tree: Hierarchy, node: number): Item {
-  return { text: shownText(tree.name(node)), detail: "", goal: { kind: "node", node }, code: true };
+  return { text: shownText(tree.called(node)), detail: "", goal: { kind: "node", node }, code: true };
 }
 
 function plain(text: string): Item {

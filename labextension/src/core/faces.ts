@@ -2,7 +2,7 @@
 
 import { Hierarchy } from "./hierarchy.js";
 import { Kind } from "./payload.js";
-import { counted, shortened, shownText } from "./words.js";
+import { beside, counted, shortened, shownText } from "./words.js";
 
 /** The width of a text at a font size, in pixels. */
 export type Measure = (text: string, size: number) => number;
@@ -25,7 +25,7 @@ export const BAR_UP = 3.2;
 const LONGEST = 40;
 
 export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
-  const title = `${signOf(tree, node)}${shortened(shownText(tree.label(node)), LONGEST) || "(no name)"}`;
+  const title = `${signOf(tree, node)}${shortened(shownText(beside(tree.variable(node), tree.label(node))), LONGEST) || "(no name)"}`;
   const detail = shortened(shownText(detailOf(tree, node)), LONGEST);
   const stacked = isOpenable(tree, node) ? 14 : 0;
   const words = Math.max(measure(title, TITLE_SIZE) + stacked, measure(detail, DETAIL_SIZE));
@@ -59,6 +59,9 @@ function detailOf(tree: Hierarchy, node: number): string {
     case Kind.Branch:
     case Kind.Function:
       return tree.ran[tree.name(node)] || tree.about(node) || counted(tree.count(node) - tree.unseen[node], "operation");
+    case Kind.Call:
+      if (tree.isScope(node)) return tree.about(node);
+      return operationDetail(tree, node, Kind.Call);
     case Kind.Series:
       return `${tree.children(node).length.toLocaleString("en-US")} alike`;
     case Kind.Constant:

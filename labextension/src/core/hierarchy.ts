@@ -4,6 +4,7 @@
 // range of it.
 
 import { GraphData, Kind, Mark } from "./payload.js";
+import { beside } from "./words.js";
 
 export class Hierarchy {
   readonly root: number;
@@ -151,6 +152,25 @@ export class Hierarchy {
     return parts.reverse().join("/");
   }
 
+  /** The Python variable that has the value of an operation, or of a scope's own; or an empty text. */
+  variable(node: number): string {
+    const op = this.isScope(node) ? this.own(node) : node;
+    return op >= 0 ? this.data.strings[this.data.variable[op]] : "";
+  }
+
+  /** What a node is called: its name, beside the variable that has its value. */
+  called(node: number): string {
+    return beside(this.variable(node), this.name(node));
+  }
+
+  /** What a tensor is called: its name, beside the variable that has it. */
+  tensorCalled(tensor: number): string {
+    const op = this.producer[tensor];
+    const variables = this.variable(op).split(", ");
+    const isEach = variables.length === this.data.outputStart[op + 1] - this.data.outputStart[op];
+    return beside(isEach ? variables[tensor - this.data.outputStart[op]] : "", this.tensorName(tensor));
+  }
+
   /** What tells a node from all others in every state of the graph: its name, and what it is. */
   key(node: number): string {
     return `${this.isScope(node) ? (this.kind[node] === Kind.Series ? "series" : "scope") : "op"}:${this.name(node)}`;
@@ -193,14 +213,14 @@ export class Hierarchy {
     return text >= 0 ? this.data.strings[text] : "";
   }
 
-  /** The body of the function that an operation calls, which is one for all its calls; or -1. */
-  body(op: number): number {
-    return this.data.body[op] ?? -1;
+  /** The body of the function or the template that a node calls, which is one for all its calls; or -1. */
+  body(node: number): number {
+    return this.data.body[node] ?? -1;
   }
 
   /** The calls of a function whose body a scope is. */
   calls(scope: number): number[] {
-    return [...this.data.body.keys()].filter((op) => this.data.body[op] === scope);
+    return [...this.data.body.keys()].filter((node) => this.data.body[node] === scope);
   }
 
   /** The scopes around a node, the innermost first, without the root. */

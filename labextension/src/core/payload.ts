@@ -6,7 +6,7 @@
 import { OverlayData, OverlayHeader, overlayOf } from "./overlay.js";
 import { unpacked } from "./packing.js";
 
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 export enum Kind {
   Plain,
@@ -55,13 +55,15 @@ export interface GraphData {
   readonly about: Int32Array;
   // Of every operation.
   readonly type: Int32Array;
+  /** The Python variable that has its value, where that says what its name does not; or an empty text. */
+  readonly variable: Int32Array;
   readonly place: Int32Array;
   readonly source: Int32Array;
   readonly device: Int32Array;
   readonly parameters: Float64Array;
   readonly stale: Int32Array;
   readonly retired: Uint8Array;
-  /** The scope that is the body of what it calls, or -1; empty where nothing is called. */
+  /** Of every node the scope that is the body of what it calls, or -1; empty where nothing is called. */
   readonly body: Int32Array;
   /** Whether it only routes values, between the parts of loops and branches. */
   readonly routing: Uint8Array;

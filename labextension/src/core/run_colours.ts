@@ -11,6 +11,16 @@ export interface RunPaint {
   readonly dash: readonly number[];
 }
 
+/**
+ * The paint of one of several curves that a run has in a chart: those of a run alone have colours of
+ * their own; of several runs each has its colour, and dashes tell its curves apart.
+ */
+export function curvePaint(run: number, place: number, isAlone: boolean, dark: boolean): RunPaint {
+  if (isAlone) return runPaint(run + place, dark);
+  const { colour, dash } = runPaint(run, dark);
+  return { colour, dash: place === 0 ? dash : DASHES[1 + ((place - 1) % (DASHES.length - 1))] };
+}
+
 export function runPaint(run: number, dark: boolean): RunPaint {
   const colours = dark ? DARK : LIGHT;
   return {

@@ -12,6 +12,7 @@ const BLOCKS: Partial<Record<number, string>> = {
   [Kind.Part]: "part",
   [Kind.Role]: "values",
   [Kind.Function]: "function",
+  [Kind.Call]: "call of a template",
 };
 
 export function say(tree: Hierarchy, node: number): string {
@@ -42,10 +43,10 @@ export function summary(tree: Hierarchy): string {
 /** A node or an edge by its name, and what it is. */
 export function sayFound(tree: Hierarchy, found: Box | Stroke): string {
   const short = (name: string): string => shortened(shownText(name), 300);
-  const name = (node: number): string => short(tree.name(node));
+  const name = (node: number): string => short(tree.called(node));
   if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
   const { source, target, tensors } = found.edge!;
-  const what = tensors.length === 1 ? short(tree.tensorName(tensors[0])) : `${name(source)} → ${name(target)}`;
+  const what = tensors.length === 1 ? short(tree.tensorCalled(tensors[0])) : `${name(source)} → ${name(target)}`;
   const crossing = found.crossing ? `\n${sayCrossing(found.crossing)}` : "";
   return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}${crossing}`;
 }

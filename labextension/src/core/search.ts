@@ -1,4 +1,4 @@
-// Finds nodes by parts of their names or their types.
+// Finds nodes by parts of their names, the Python variables that have their values, or their types.
 
 import { Hierarchy } from "./hierarchy.js";
 
@@ -24,10 +24,11 @@ export class Search {
       let rank = 0;
       for (const word of words) {
         const label = ending(name, word.split("/").length);
-        if (label === word) continue;
+        const variable = this.tree.variable(node).toLowerCase();
+        if (label === word || variable === word) continue;
         if (label.startsWith(word)) rank += 1;
         else if (label.includes(word)) rank += 2;
-        else if (name.includes(word)) rank += 3;
+        else if (name.includes(word) || variable.includes(word)) rank += 3;
         else if (!this.tree.isScope(node) && this.tree.type(node).toLowerCase().includes(word)) rank += 4;
         else {
           rank = -1;
@@ -39,7 +40,7 @@ export class Search {
       ranked.push([rank * 1000 + (this.tree.isScope(node) ? 0 : 400) + Math.min(399, this.tree.depth[node]), node]);
     }
     ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-    const found = ranked.slice(0, most).map(([, node]) => ({ node, name: this.tree.name(node) }));
+    const found = ranked.slice(0, most).map(([, node]) => ({ node, name: this.tree.called(node) }));
     return { found, total: ranked.length };
   }
 

@@ -4,8 +4,9 @@
 // beginning of the first step. Within a row calls do not overlap.
 
 import { unpacked } from "./packing.js";
+import { beside } from "./words.js";
 
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 export interface Lane {
   readonly device: string;
@@ -29,6 +30,8 @@ export interface Work {
   readonly others: readonly string[];
   /** The operation of the graph that it is of. */
   readonly source: string;
+  /** The Python variable that has its value, where that says what the name does not. */
+  readonly variable: string;
 }
 
 export interface Group {
@@ -77,7 +80,7 @@ interface Header {
   remark: string;
   end: number;
   lanes: [string, string, boolean, number, number][];
-  works: [string, string, string, string[], string][];
+  works: [string, string, string, string[], string, string][];
   threads: string[];
   colourings: [string, [string, number][], boolean][];
 }
@@ -102,7 +105,7 @@ export function readTimeline(buffer: ArrayBuffer): Timeline {
     end: header.end,
     lanes,
     laneOf: lanes.flatMap((lane, i) => Array<number>(lane.rows).fill(i)),
-    works: header.works.map(([operation, type, site, others, source]) => ({ operation, type, site, others, source })),
+    works: header.works.map(([operation, type, site, others, source, variable]) => ({ operation, type, site, others, source, variable })),
     colourings: header.colourings.map(([by, groups, hasOthers], i) => ({
       by,
       groups: groups.map(([label, busy]) => ({ label, busy })),
@@ -157,9 +160,9 @@ export function nearest(timeline: Timeline, row: number, moment: number, reach =
 }
 
 /** The last part of a call's name; of what exchanges something what it does with what. As in `svg.py`. */
-export function labelOf({ operation, type }: Work): string {
+export function labelOf({ operation, type, variable }: Work): string {
   const last = lastPart(operation);
-  if (type !== "Send" && type !== "Recv") return last;
+  if (type !== "Send" && type !== "Recv") return beside(variable, last);
   return `${last} ${lastPart(operation.slice(0, -last.length - 1).replace(/\/done$/, ""))}`;
 }
 
@@ -183,8 +186,8 @@ export function search(timeline: Timeline, query: string): Set<number> {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const found = new Set<number>();
   if (words.length === 0) return found;
-  timeline.works.forEach(({ operation, type, others }, i) => {
-    const text = [operation, type, ...others].join(" ").toLowerCase();
+  timeline.works.forEach(({ operation, type, others, variable }, i) => {
+    const text = [operation, variable, type, ...others].join(" ").toLowerCase();
     if (words.every((word) => text.includes(word))) found.add(i);
   });
   return found;

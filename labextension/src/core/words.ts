@@ -29,6 +29,11 @@ export function percent(share: number): string {
   return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`;
 }
 
+/** A Python variable with the graph's name beside it; the name alone where there is no variable. */
+export function beside(variable: string, name: string): string {
+  return variable ? `${variable} (${name})` : name;
+}
+
 /** Text on one line: what cannot be shown gets a mark. */
 export function shownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "\uFFFD");

@@ -6,7 +6,7 @@
 import { Hierarchy } from "../core/hierarchy.js";
 import { Selection } from "../core/selection.js";
 import { say } from "../core/say.js";
-import { shownText } from "../core/words.js";
+import { beside, shownText } from "../core/words.js";
 import { element } from "./dom.js";
 
 const MOST = 300; // Members listed of one scope; the search finds the others.
@@ -81,7 +81,7 @@ export class AriaTree {
       members.slice(0, MOST).forEach((node, i) => {
         const tensors = tensorsOf(tree, node);
         const expanded = tree.isScope(node) && tree.members(node).length > 0 ? this.#opened.has(node) : tensors.length > 0 ? this.#unfolded.has(node) : null;
-        add({ kind: "node", node }, `${shownText(tree.label(node))}, ${say(tree, node)}`, level, members.length, i + 1, expanded);
+        add({ kind: "node", node }, `${shownText(beside(tree.variable(node), tree.label(node)))}, ${say(tree, node)}`, level, members.length, i + 1, expanded);
         if (!expanded) return;
         if (tree.isScope(node)) list(node, level + 1);
         tensors.forEach((tensor, port) =>

@@ -54,7 +54,7 @@ export class CardPlace {
 
   draw(shown: Parameters<Card<never>["draw"]>[0]): void {
     if (!this.#isInSight || !this.root.isConnected) return;
-    const state = shown.series.map(({ run, version }) => `${run}:${version}`).join();
+    const state = shown.series.map(({ run, tag, version }) => `${run}:${version}:${tag}`).join();
     if (this.card && state === this.#drawn) return;
     this.#drawn = state;
     if (!this.card) {

@@ -34,9 +34,10 @@ import { TensorPanel } from "./tensor_panel.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
 import { Tip } from "./tip.js";
 import { toolbar } from "./toolbar.js";
-import { Viewport } from "./viewport.js";
+import { LEGIBLE, Viewport } from "./viewport.js";
 
 const CARD_BELOW = 230; // Pixels, as in `overlay_styles.ts`.
+const MOST_TURNED = 200; // A picture of more boxes is not laid out twice.
 const MOST_OPENED = 40; // A part of more members stays closed.
 
 export class GraphView {
@@ -52,6 +53,9 @@ export class GraphView {
   readonly #searchBox: SearchBox;
   readonly #bar: HTMLElement;
   readonly #routingButton: HTMLElement;
+  readonly #sidewaysButton: HTMLElement;
+  readonly #liveButton: HTMLElement;
+  #setLive: (on: boolean) => void = () => undefined;
   readonly #card: CardPanel;
   readonly #tensorPanel: TensorPanel;
   readonly #key: OverlayKey;
@@ -76,6 +80,7 @@ export class GraphView {
   #asideByHand = new Map<number, boolean>();
   #controls = false;
   #sideways = false;
+  #isTurnedByHand = false;
   #series = false;
   #routing = false;
   #ran: Readonly<Record<string, string>> = {};
@@ -107,14 +112,18 @@ export class GraphView {
       close: (node) => void this.close(node),
       key: (event) => this.#press(event),
     });
-    ({ root: this.#bar, routing: this.#routingButton } = toolbar(
+    ({ root: this.#bar, routing: this.#routingButton, sideways: this.#sidewaysButton, live: this.#liveButton } = toolbar(
       {
         fit: () => this.fit(),
         zoom: (by) => this.#zoom(by),
         collapseAll: () => void this.collapseAll(),
         setControls: (on) => void this.#change(() => (this.#controls = on)),
-        setSideways: (on) => void this.#change(() => (this.#sideways = on), true),
+        setSideways: (on) => {
+          this.#isTurnedByHand = true;
+          void this.#change(() => (this.#sideways = on), true);
+        },
         setSeries: (on) => void this.#regrow(() => (this.#series = on)),
+        setLive: (on) => this.#setLive(on),
         setRouting: (on) => void this.#regrow(() => (this.#routing = on)),
         exportSvg: () => this.#saveSvg(),
       },
@@ -147,6 +156,12 @@ export class GraphView {
     this.#routingButton.hidden = !data.routing.includes(1);
     this.#grow(this.#treeOf(data));
     await this.#relayout(null);
+  }
+
+  /** Let a person choose between the graph as of its cell, which is shown, and the graph as it is now. */
+  offerLive(choose: (on: boolean) => void): void {
+    this.#liveButton.hidden = false;
+    this.#setLive = choose;
   }
 
   /** Say how loops and branches ran last, by their names. */
@@ -209,7 +224,10 @@ export class GraphView {
     this.#selected = selection;
     this.#showSelected();
     const box = selection && this.#scene.boxes.get(this.#tree.shown(nodeOf(this.#tree, selection), this.#opened));
-    if (follow && box) this.#viewport.bringIn(box);
+    if (box && selection) {
+      if (follow) this.#viewport.bringIn(box);
+      else this.#viewport.uncover(box);
+    }
     this.#redraw();
   }
 
@@ -221,7 +239,12 @@ export class GraphView {
       await this.reveal({ kind: "node", node: body });
       return this.open(body);
     }
-    if (!isOpenable(this.#tree, node)) return;
+    await this.#unfold(node);
+  }
+
+  /** Show what lies in a node itself, though it may be a call of something else. */
+  async #unfold(node: number): Promise<void> {
+    if (!this.#tree || !isOpenable(this.#tree, node)) return;
     this.#opened.add(node);
     // A loop's or a branch's parts are what it is opened for.
     for (const child of this.#tree.members(node)) {
@@ -339,7 +362,7 @@ export class GraphView {
     this.#edges = this.#newEdges();
     this.#hovered = null;
     if (!before) this.#openFirst(tree);
-    this.#status.textContent = summary(tree);
+    this.#tellDashes();
   }
 
   /** Lay over a tree what there is to lay over it. */
@@ -381,6 +404,20 @@ export class GraphView {
     return new EdgeCache(this.#tree!, this.#choices);
   }
 
+  /** What there is, and what its dashes mean. */
+  #tellDashes(): void {
+    const tree = this.#tree!;
+    const signs = [
+      ["fb-isStale", "stale", tree.stale[tree.root] > 0],
+      ["fb-isRetired", "redefined, still referred to", tree.data.retired.includes(1)],
+      ["fb-isControl", "only waits", this.#controls],
+    ] as const;
+    const legend = signs.flatMap(([kind, text, is]) =>
+      is ? [element("span", { class: `fb-dashes ${kind}` }, element("i", { "aria-hidden": "true" }), text)] : [],
+    );
+    this.#status.replaceChildren(summary(tree), ...legend);
+  }
+
   /** One scope alone says nothing: show what is in it. */
   #openFirst(tree: Hierarchy): void {
     let members = tree.members(tree.root);
@@ -407,6 +444,7 @@ export class GraphView {
     let scene: Scene;
     try {
       scene = await this.#arranger.arrange(tree, this.#edges!, this.#choices);
+      if (!this.#scene && !this.#isTurnedByHand) scene = await this.#turned(tree, scene);
     } catch (error) {
       if (error instanceof Cancelled || turn !== this.#turn) return;
       this.#status.textContent = `The layout failed: ${String(error)}`;
@@ -425,10 +463,22 @@ export class GraphView {
     this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
   }
 
+  /** A new picture as it is, or on its side where that fits the page as well: pages are wide, and end below. */
+  async #turned(tree: Hierarchy, upright: Scene): Promise<Scene> {
+    if (upright.boxes.size > MOST_TURNED) return upright;
+    const lying = await this.#arranger.arrange(tree, this.#edges!, { ...this.#choices, sideways: true });
+    const [scale, other] = [this.#viewport.fitting(lying), this.#viewport.fitting(upright)];
+    if (scale < Math.max(LEGIBLE, other) || lying.height * scale > upright.height * other) return upright;
+    this.#sideways = true;
+    this.#sidewaysButton.setAttribute("aria-pressed", "true");
+    return lying;
+  }
+
   async #change(set: () => void, refit = false): Promise<void> {
     set();
     if (!this.#tree) return;
     this.#edges = this.#newEdges();
+    this.#tellDashes();
     if (refit) this.#viewport.touched = false;
     await this.#relayout(null);
   }
@@ -474,10 +524,12 @@ export class GraphView {
     const tree = this.#tree!;
     const actions: CardAction[] = [];
     if (isOpenable(tree, node)) {
-      actions.push({ label: this.#opened.has(node) ? "Collapse" : "Expand", press: () => void this.toggle(node) });
+      const isOpened = this.#opened.has(node);
+      actions.push({ label: isOpened ? "Collapse" : "Expand", press: () => void (isOpened ? this.close(node) : this.#unfold(node)) });
     }
     const own = tree.isScope(node) ? tree.own(node) : node;
-    if (tree.body(own) >= 0) actions.push({ label: "Open the body", press: () => void this.open(own) });
+    const call = tree.body(node) >= 0 ? node : own;
+    if (tree.body(call) >= 0) actions.push({ label: "Open the body", press: () => void this.open(call) });
     const aside = isAside(tree, this.#choices, node);
     actions.push({
       label: aside ? "Bring back" : "Set aside",

@@ -7,7 +7,7 @@ export const PIPELINE_STYLES = `${COLOURS}${CHARTS}
 .fb-pipeline {
   position: relative; display: flex; flex-direction: column; box-sizing: border-box; max-height: 640px; overflow: hidden;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
-  font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
+  font: var(--jp-ui-font-size1, 12px)/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
   --fb-good: light-dark(#0a7d5a, #2cc79b); --fb-slow: light-dark(#d55e00, #ff8a47);
   & *, & *::before { box-sizing: border-box; }
   [hidden] { display: none !important; }

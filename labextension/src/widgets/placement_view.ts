@@ -9,7 +9,8 @@ export class PlacementView {
   readonly root = element("div", { class: "fb-placements" });
   readonly #panes: GraphView[] = [];
 
-  constructor(place: HTMLElement) {
+  /** @param graph the name of its graph in the page, by which views of it find each other; may be empty. */
+  constructor(place: HTMLElement, readonly graph = "") {
     place.append(this.root);
   }
 
@@ -19,7 +20,7 @@ export class PlacementView {
     const plans = ["plan", "other"].flatMap((name) => columns[name] ?? []);
     const room = element("div", { class: `fb-panes ${plans.length > 1 ? "fb-two" : "fb-one"}` });
     this.root.replaceChildren(room);
-    this.#panes.push(...plans.map((_, i) => new GraphView(room, null, plans.length > 1 ? (i === 0 ? "plan" : "other plan") : "plan")));
+    this.#panes.push(...plans.map((_, i) => new GraphView(room, null, plans.length > 1 && i > 0 ? "other plan" : "plan", this.graph)));
     if (this.#panes.length > 1) this.#panes.forEach((pane, i) => pane.link(this.#panes[1 - i]));
     // A copy of each: what is inflated has to be a buffer of its own.
     await Promise.all(this.#panes.map((pane, i) => pane.load(Uint8Array.from(plans[i]))));

@@ -4,12 +4,13 @@ import uPlot from "uplot";
 
 import { durationText, logTickTexts, logTicks, numberText, padded, positions, stepText, tickTexts } from "../core/axes.js";
 import { Curve, ascending, merged } from "../core/merging.js";
-import { runPaint } from "../core/run_colours.js";
+import { RunPaint, curvePaint } from "../core/run_colours.js";
 import { smoothed } from "../core/smoothing.js";
+import { chartsOf, inOrder } from "../core/splits.js";
 import { Series } from "../core/summaries.js";
 import { counted } from "../core/words.js";
 import { element } from "./dom.js";
-import { Card, Shown, placeText, runName } from "./summary_card.js";
+import { Card, Shown, lineOf, placeText, runName, swatchOf } from "./summary_card.js";
 import { Tip } from "./tip.js";
 
 const HEIGHT = 176;
@@ -21,13 +22,17 @@ const MARK = 4; // Half the size of a mark for what is no number.
 /** A value that has no place on the axis, and why. */
 interface Lost {
   readonly x: number;
-  readonly run: number;
+  readonly colour: string;
   readonly value: number;
 }
 
 /** A run's points in the order of the axis. */
 interface Line extends Curve {
   readonly run: number;
+  readonly series: Series<number>;
+  /** The part of the data that it is of; mostly empty. */
+  readonly split: string;
+  readonly paint: RunPaint;
   readonly raw: ArrayLike<number>;
   /** For each point its number in the series. */
   readonly order: Int32Array | null;
@@ -38,6 +43,7 @@ export class ScalarCard implements Card<number> {
   headline = "";
   readonly #place = element("div", {});
   readonly #tip = new Tip(this.root);
+  readonly #legend = element("div", { class: "fb-splits", hidden: true });
   readonly #note = element("p", { class: "fb-note", hidden: true });
   readonly #said = element("span", { class: "fb-hidden", "aria-live": "polite" });
   #plot: uPlot | null = null;
@@ -47,7 +53,7 @@ export class ScalarCard implements Card<number> {
   #lost: Lost[] = [];
 
   constructor(readonly tag: string) {
-    this.root.append(this.#place, this.#note, this.#said);
+    this.root.append(this.#legend, this.#place, this.#note, this.#said);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.root.addEventListener("blur", () => this.#plot?.setCursor({ left: -10, top: -10 }));
   }
@@ -55,7 +61,15 @@ export class ScalarCard implements Card<number> {
   draw(shown: Shown<number>): void {
     this.#shown = shown;
     const { look, series } = shown;
-    this.#lines = series.map((each) => lineOfSeries(each, shown));
+    const charts = chartsOf(series.map(({ tag }) => tag));
+    const splits = inOrder([...charts.values()].map(({ split }) => split));
+    const isAlone = shown.runs.length < 2;
+    this.#lines = series
+      .map((each) => {
+        const { split } = charts.get(each.tag)!;
+        return lineOfSeries(each, split, curvePaint(each.run, splits.indexOf(split), isAlone, look.theme.dark), shown);
+      })
+      .sort((a, b) => a.run - b.run || splits.indexOf(a.split) - splits.indexOf(b.split));
     this.#lost = [];
     let below = 0;
     const curves: Curve[] = this.#lines.flatMap((line) =>
@@ -66,7 +80,7 @@ export class ScalarCard implements Card<number> {
     for (const line of this.#lines) {
       for (let i = 0; i < line.x.length; i++) {
         const value = line.raw[i];
-        if (!Number.isFinite(value)) this.#lost.push({ x: line.x[i], run: line.run, value });
+        if (!Number.isFinite(value)) this.#lost.push({ x: line.x[i], colour: line.paint.colour, value });
         else if (look.log && value <= 0) below += 1;
       }
     }
@@ -74,7 +88,7 @@ export class ScalarCard implements Card<number> {
       x,
       ...columns.map((column) => column.map((value) => (value === undefined ? value : isOn(value) ? bounded(value) : null))),
     ] as uPlot.AlignedData;
-    const structure = JSON.stringify([look.axis, look.log, look.smoothing > 0, look.theme, series.map((each) => each.run)]);
+    const structure = JSON.stringify([look.axis, look.log, look.smoothing > 0, look.theme, this.#lines.map(({ run, split, paint }) => [run, split, paint])]);
     if (!this.#plot || structure !== this.#structure) {
       this.#structure = structure;
       this.#plot?.destroy();
@@ -111,8 +125,7 @@ export class ScalarCard implements Card<number> {
     const { theme } = look;
     const font = `11px ${theme.font}`;
     const series: uPlot.Series[] = [{}];
-    for (const { run } of this.#lines) {
-      const { colour, dash } = runPaint(run, theme.dark);
+    for (const { paint: { colour, dash } } of this.#lines) {
       const line = { stroke: colour, dash: [...dash], width: 1.6, pxAlign: 0, points: { size: 4.5, width: 1, fill: colour } };
       if (look.smoothing > 0) series.push({ ...line, alpha: FAINT, width: 1.2, points: { show: false } });
       series.push(line);
@@ -171,10 +184,9 @@ export class ScalarCard implements Card<number> {
     const size = MARK * devicePixelRatio;
     ctx.save();
     ctx.lineWidth = 1.5 * devicePixelRatio;
-    for (const { x, run, value } of this.#lost) {
+    for (const { x, colour, value } of this.#lost) {
       const at = plot.valToPos(x, "x", true);
       if (!(at >= bbox.left - 1 && at <= bbox.left + bbox.width + 1)) continue;
-      const { colour } = runPaint(run, this.#shown!.look.theme.dark);
       ctx.fillStyle = ctx.strokeStyle = colour;
       const y = value > 0 ? bbox.top + size : bbox.top + bbox.height - size;
       ctx.beginPath();
@@ -207,7 +219,9 @@ export class ScalarCard implements Card<number> {
     if (below > 0) notes.push(`${counted(below, "value")} of 0 or less: not on a logarithmic axis`);
     this.#note.textContent = notes.join(" · ");
     this.#note.hidden = notes.length === 0;
-    const told = this.#lines.map((line) => `${shown.runs[line.run]?.label ?? ""} ${numberText(last(line))}`);
+    const told = this.#lines.map((line) => [shown.runs[line.run]?.label ?? "", line.split, numberText(last(line))].filter(Boolean).join(" "));
+    this.#legend.replaceChildren(...this.#splits(shown.runs.length < 2));
+    this.#legend.hidden = this.#legend.childElementCount === 0;
     this.root.setAttribute("aria-label", `${this.tag}: ${told.slice(0, 12).join(", ")}`.slice(0, 600));
   }
 
@@ -222,7 +236,7 @@ export class ScalarCard implements Card<number> {
     const rows = this.#lines.flatMap((line) => {
       const i = nearest(line.x, at);
       if (i < 0) return [];
-      const { steps, times } = shown.series.find(({ run }) => run === line.run)!;
+      const { steps, times } = line.series;
       const point = line.order ? line.order[i] : i;
       const place = placeText(look.axis, steps[point], times[point], shown.startOf(line.run));
       return [{ line, place, raw: line.raw[i], value: line.y[i] }];
@@ -238,12 +252,28 @@ export class ScalarCard implements Card<number> {
   }
 
   #nameOf(line: Line): string {
-    return this.#shown!.runs.length > 1 ? this.#shown!.runs[line.run].label : "";
+    return [this.#shown!.runs.length > 1 ? this.#shown!.runs[line.run].label : "", line.split].filter(Boolean).join(" ");
+  }
+
+  /** A legend of the parts of the data, with the last values of a run that is alone. */
+  #splits(isAlone: boolean): HTMLElement[] {
+    const firsts = this.#lines.filter(({ split }, i) => this.#lines.findIndex((line) => line.split === split) === i);
+    if (firsts.length < 2) return [];
+    return firsts.map(({ split, paint, raw }) =>
+      element(
+        "span",
+        { class: "fb-run" },
+        swatchOf(isAlone ? paint : { ...paint, colour: "currentColor" }),
+        element("span", {}, lineOf(split || this.tag, 30)),
+        ...(isAlone && raw.length > 0 ? [element("b", {}, numberText(raw[raw.length - 1]))] : []),
+      ),
+    );
   }
 
   /** The rows of the tip; where all points lie is said once, if they lie together. */
   #told(rows: readonly { line: Line; place: string; raw: number; value: number }[]): HTMLElement[] {
     const { runs, look } = this.#shown!;
+    const isSplit = this.#lines.some(({ split }) => split);
     const areTogether = rows.every(({ place }) => place === rows[0].place);
     const cell = (kind: string, ...inside: (Node | string)[]): HTMLElement => element("td", { class: kind }, ...inside);
     const lines = rows.slice(0, MOST_ROWS).map(({ line, place, raw, value }) =>
@@ -251,6 +281,7 @@ export class ScalarCard implements Card<number> {
         "tr",
         {},
         ...(runs.length > 1 ? [cell("", runName(runs, line.run, look))] : []),
+        ...(isSplit ? [cell("", ...(runs.length > 1 ? [] : [swatchOf(line.paint), " "]), lineOf(line.split))] : []),
         cell("fb-number", numberText(value)),
         ...(look.smoothing > 0 ? [cell("fb-number fb-faint", numberText(raw))] : []),
         ...(areTogether ? [] : [cell("fb-faint", place)]),
@@ -291,13 +322,13 @@ function bounded(value: number): number {
   return Math.min(LARGEST, Math.max(-LARGEST, value));
 }
 
-function lineOfSeries(series: Series<number>, { look, startOf }: Shown<number>): Line {
+function lineOfSeries(series: Series<number>, split: string, paint: RunPaint, { look, startOf }: Shown<number>): Line {
   const start = look.axis === "relative" ? startOf(series.run) : 0;
   const at = positions(look.axis, series.steps, series.times, start);
   const order = ascending(at);
   const sorted = (list: readonly number[]): ArrayLike<number> => (order ? Float64Array.from(order, (i) => list[i]) : list);
   const raw = sorted(series.values);
-  return { run: series.run, x: sorted(at), raw, y: look.smoothing > 0 ? smoothed(raw, look.smoothing) : raw, order };
+  return { run: series.run, series, split, paint, x: sorted(at), raw, y: look.smoothing > 0 ? smoothed(raw, look.smoothing) : raw, order };
 }
 
 /** The number of the value that is nearest in an ascending list; -1 if it is empty. */

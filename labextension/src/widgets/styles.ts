@@ -22,7 +22,7 @@ export const STYLES = `${COLOURS}
 .fb-graph {
   position: relative; overflow: hidden; box-sizing: border-box; height: 440px; min-height: 180px;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
-  font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
+  font: var(--jp-ui-font-size1, 12px)/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
   container-type: inline-size; resize: vertical; user-select: none;
   & *, & *::before { box-sizing: border-box; }
   & canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
@@ -88,6 +88,10 @@ export const STYLES = `${COLOURS}
   .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
   .fb-tip[hidden] { display: none; }
   .fb-status { position: absolute; left: 12px; bottom: calc(8px + var(--fb-base, 0px)); color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
+  .fb-dashes { margin-left: 14px; white-space: nowrap; }
+  .fb-dashes i { display: inline-block; width: 20px; height: 9px; margin-right: 5px; border: 1px dashed var(--fb-stale); border-radius: 3px; vertical-align: -1px; }
+  .fb-isRetired i { border: 1px dotted var(--fb-faint); }
+  .fb-isControl i { height: 0; border-width: 1px 0 0; border-color: var(--fb-faint); vertical-align: 3px; }
   .fb-said { position: absolute; left: 12px; right: 12px; bottom: calc(28px + var(--fb-base, 0px)); color: var(--fb-stale); pointer-events: none; overflow-wrap: anywhere; }
   .fb-said[hidden] { display: none; }
   @container (max-width: 1100px) {

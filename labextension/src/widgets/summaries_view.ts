@@ -7,6 +7,7 @@ import { XAxis } from "../core/axes.js";
 import { inflate } from "../core/packing.js";
 import { usualSmoothing } from "../core/smoothing.js";
 import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
+import { ChartTag, chartsOf } from "../core/splits.js";
 import { filterOf, grouped } from "../core/tags.js";
 import { counted } from "../core/words.js";
 import { CardPlace } from "./card_place.js";
@@ -18,7 +19,7 @@ import { SUMMARY_STYLES } from "./summary_styles.js";
 import { onThemeChange, readTheme } from "./theme.js";
 
 const AT_ONCE = 48; // Tags that a group shows before it is asked for more,
-const OPENED = 24; // and that opened groups have at first, in all.
+const OPENED = 12; // and that opened groups have at first, in all.
 
 export interface Options {
   tags?: string;
@@ -45,6 +46,7 @@ export class SummariesView {
   readonly #inSight: IntersectionObserver;
   #taken: Promise<void> = Promise.resolve();
   #tags = "";
+  #charts = new Map<string, ChartTag>();
   #isSmoothingChosen: boolean;
   #frame = 0;
   #asks = 0;
@@ -80,7 +82,7 @@ export class SummariesView {
     });
     this.#legend = new RunLegend(this.#look, () => this.#redraw(true));
     this.root.append(this.#bar.root, this.#legend.root, this.#said, this.#body, this.#status);
-    this.#inSight = new IntersectionObserver((entries) => this.#see(entries), { root: this.#body, rootMargin: "240px 0px" });
+    this.#inSight = new IntersectionObserver((entries) => this.#see(entries), { rootMargin: "240px 0px" });
     const sized = new ResizeObserver(() => {
       for (const each of this.#places.values()) each.card?.resize();
     });
@@ -152,8 +154,11 @@ export class SummariesView {
   #arrange(): void {
     const isAsked = filterOf(this.#tags);
     const wanted = new Map<string, { tag: string; kind: SummaryKind }>();
-    for (const { tag, kind } of this.#store.series) {
-      if (isAsked(tag)) wanted.set(keyOf(kind, tag), { tag, kind });
+    const asked = [...this.#store.series].filter(({ tag }) => isAsked(tag));
+    this.#charts = chartsOf(asked.flatMap(({ kind, tag }) => (kind === "scalar" ? [tag] : [])));
+    for (const { tag, kind } of asked) {
+      const title = this.#titleOf(kind, tag);
+      wanted.set(keyOf(kind, title), { tag: title, kind });
     }
     for (const [key, place] of this.#places) {
       if (wanted.has(key)) continue;
@@ -225,6 +230,11 @@ export class SummariesView {
     return element("section", { class: "fb-tags" }, head, cards, ...more);
   }
 
+  /** What the card of a tag is of: several tags with curves may share one. */
+  #titleOf(kind: SummaryKind, tag: string): string {
+    return kind === "scalar" ? (this.#charts.get(tag)?.title ?? tag) : tag;
+  }
+
   #headOf(prefix: string): HTMLElement | undefined {
     return [...this.#body.querySelectorAll<HTMLElement>(".fb-head")].find((head) => head.dataset["prefix"] === prefix);
   }
@@ -273,7 +283,8 @@ export class SummariesView {
     const byKey = new Map<string, Series[]>();
     for (const series of this.#store.series) {
       if (hidden.has(series.run)) continue;
-      const key = keyOf(series.kind, series.tag);
+      if (series.kind === "scalar" && !this.#charts.has(series.tag)) continue; // It is not asked for.
+      const key = keyOf(series.kind, this.#titleOf(series.kind, series.tag));
       const known = byKey.get(key);
       if (known) known.push(series);
       else byKey.set(key, [series]);

@@ -1,7 +1,7 @@
 // What all cards of summaries share: what they show, and how it is asked to be shown.
 
 import { XAxis, durationText, momentText, stepText } from "../core/axes.js";
-import { runPaint } from "../core/run_colours.js";
+import { RunPaint, runPaint } from "../core/run_colours.js";
 import { Run, Series } from "../core/summaries.js";
 import { shortened, shownText } from "../core/words.js";
 import { element } from "./dom.js";
@@ -18,7 +18,7 @@ export interface Look {
 
 /** What a card is given each time it is drawn. */
 export interface Shown<Value> {
-  /** Those of the card's tag, of runs that are not hidden, by the numbers of the runs. */
+  /** Those of the card's tags, of runs that are not hidden, by the numbers of the runs. */
   readonly series: readonly Series<Value>[];
   readonly runs: readonly Run[];
   readonly look: Look;
@@ -48,7 +48,10 @@ export function runName(runs: readonly Run[], run: number, look: Look): HTMLElem
 }
 
 export function swatch(run: number, look: Look): HTMLElement {
-  const { colour, dash } = runPaint(run, look.theme.dark);
+  return swatchOf(runPaint(run, look.theme.dark));
+}
+
+export function swatchOf({ colour, dash }: RunPaint): HTMLElement {
   const made = element("i", { class: "fb-swatch", "aria-hidden": "true" });
   made.style.borderTopColor = colour;
   made.style.borderTopStyle = dash.length === 0 ? "solid" : dash[0] > 3 ? "dashed" : "dotted";

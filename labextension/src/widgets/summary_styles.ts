@@ -30,9 +30,9 @@ export const TIPS = `  .fb-tip { position: absolute; pointer-events: none; max-w
 
 export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
 .fb-summaries {
-  position: relative; display: flex; flex-direction: column; box-sizing: border-box; max-height: 640px; overflow: hidden;
+  position: relative; display: flex; flex-direction: column; box-sizing: border-box;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
-  font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
+  font: var(--jp-ui-font-size1, 12px)/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
   & *, & *::before { box-sizing: border-box; }
   [hidden] { display: none !important; }
   & button { font: inherit; color: inherit; background: none; border: 0; margin: 0; padding: 0; cursor: pointer; }
@@ -61,19 +61,19 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-swatch { width: 14px; height: 0; border-top: 3px solid; border-radius: 1px; flex: none; }
   .fb-run { display: inline-flex; align-items: center; gap: 6px; overflow-wrap: anywhere; }
   .fb-said { padding: 6px 12px; color: var(--fb-stale); white-space: pre-line; overflow-wrap: anywhere; max-height: 80px; overflow: auto; flex: none; }
-  .fb-body { overflow: auto; flex: 1 1 auto; min-height: 60px; position: relative; container-type: inline-size; }
+  .fb-body { min-height: 60px; position: relative; container-type: inline-size; }
   .fb-head { width: 100%; display: flex; align-items: center; gap: 6px; }
   .fb-head { padding: 9px 12px 5px; font-weight: 600; }
   .fb-head .fb-prefix { overflow-wrap: anywhere; text-align: left; }
   .fb-head .fb-faint { font-weight: 400; }
   .fb-head .fb-icon { transition: transform 120ms; color: var(--fb-faint); }
   .fb-head[aria-expanded="true"] .fb-icon { transform: rotate(90deg); }
-  .fb-cards, .fb-histograms { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(270px, 100%), 1fr)); gap: 10px; }
-  .fb-cards { padding: 0 12px; }
+  .fb-histograms { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(270px, 100%), 1fr)); gap: 10px; }
+  .fb-cards { display: flex; flex-wrap: wrap; gap: 10px; padding: 0 12px; }
   .fb-tags { padding-bottom: 8px; }
   .fb-tags + .fb-tags { border-top: 1px solid var(--fb-border); }
-  .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); min-width: 0; display: flex; flex-direction: column; }
-  .fb-card.fb-isWide, .fb-card.fb-isBroad { grid-column: 1 / -1; }
+  .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); flex: 1 1 270px; min-width: min(270px, 100%); max-width: 100%; display: flex; flex-direction: column; }
+  .fb-card.fb-isWide, .fb-card.fb-isBroad { flex-basis: 100%; }
   .fb-card > header { display: flex; align-items: center; gap: 8px; padding: 7px 8px 2px 12px; }
   .fb-card h4 { font: inherit; font-weight: 600; margin: 0; color: var(--fb-ink); overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow-wrap: anywhere; flex: 1 1 auto; text-transform: none; letter-spacing: 0; }
   .fb-headline { font-variant-numeric: tabular-nums; color: var(--fb-ink); white-space: nowrap; }
@@ -85,6 +85,8 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-card.fb-image .fb-room, .fb-card.fb-text .fb-room { min-height: 80px; }
   .fb-room { padding: 0 4px 6px; min-width: 0; }
   .fb-plot { position: relative; border-radius: 6px; min-width: 0; }
+  .fb-splits { display: flex; flex-wrap: wrap; gap: 2px 14px; padding: 0 8px 2px; color: var(--fb-faint); }
+  .fb-splits b { color: var(--fb-ink); font-weight: 400; font-variant-numeric: tabular-nums; }
   .fb-histograms canvas { display: block; width: 100%; }
   .fb-histograms .fb-run { padding: 0 8px; }
 ${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; line-height: 1.4; }

@@ -1,15 +1,15 @@
 // What is said of a call: beside the pointer in short, and below the lanes all there is.
 
 import { Timeline } from "../core/timeline.js";
-import { byteSize, counted, shortened, shownText, timeSize } from "../core/words.js";
+import { beside, byteSize, counted, shortened, shownText, timeSize } from "../core/words.js";
 import { element, icon } from "./dom.js";
 
 /** What a call took, and how it can be said in a line. */
 export function sayCall(timeline: Timeline, call: number): string {
-  const { operation, type } = timeline.works[timeline.work[call]];
+  const { operation, type, variable } = timeline.works[timeline.work[call]];
   const { device, name } = timeline.lanes[timeline.laneOf[timeline.row[call]]];
   const parts = [
-    `${shownText(operation)}, ${type}`,
+    `${shownText(beside(variable, operation))}, ${type}`,
     stepOf(timeline, call),
     `${device}, ${name}`,
     `${took(timeline, call)}, ready ${delayText(timeline.delay[call])} before`,
@@ -19,7 +19,7 @@ export function sayCall(timeline: Timeline, call: number): string {
 
 /** The lines of a tip. */
 export function tipOf(timeline: Timeline, call: number): HTMLElement {
-  const { operation, type, site } = timeline.works[timeline.work[call]];
+  const { operation, type, site, variable } = timeline.works[timeline.work[call]];
   const row = (what: string, value: string): HTMLElement =>
     element("tr", {}, element("td", { class: "fb-faint" }, what), element("td", { class: "fb-number" }, value));
   const rows = [
@@ -30,7 +30,7 @@ export function tipOf(timeline: Timeline, call: number): HTMLElement {
   return element(
     "div",
     {},
-    element("strong", {}, shortened(shownText(operation), 60)),
+    element("strong", {}, shortened(shownText(beside(variable, operation)), 60)),
     element("div", { class: "fb-faint" }, `${type} · ${stepOf(timeline, call)}${site ? ` · ${shownText(site)}` : ""}`),
     element("table", {}, element("tbody", {}, ...rows)),
   );
@@ -67,7 +67,7 @@ export class CallPanel {
   }
 
   #said(timeline: Timeline, call: number): HTMLElement[] {
-    const { operation, type, site, others } = timeline.works[timeline.work[call]];
+    const { operation, type, site, others, variable } = timeline.works[timeline.work[call]];
     const { device, name, waits } = timeline.lanes[timeline.laneOf[timeline.row[call]]];
     const [start, stop, delay] = [timeline.start[call], timeline.stop[call], timeline.delay[call]];
     const begun = timeline.steps[timeline.step[call]].start;
@@ -94,7 +94,7 @@ export class CallPanel {
       element(
         "header",
         {},
-        element("h4", {}, shownText(operation), " ", element("span", {}, `${type} · ${stepOf(timeline, call)}, times from its begin`)),
+        element("h4", {}, shownText(beside(variable, operation)), " ", element("span", {}, `${type} · ${stepOf(timeline, call)}, times from its begin`)),
         element(
           "div",
           { class: "fb-group" },

@@ -7,7 +7,7 @@ export const TIMELINE_STYLES = `${COLOURS}
 .fb-timeline {
   position: relative; display: flex; flex-direction: column; box-sizing: border-box; overflow: hidden;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); color: var(--fb-ink);
-  font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
+  font: var(--jp-ui-font-size1, 12px)/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
   container-type: inline-size; user-select: none;
   & *, & *::before { box-sizing: border-box; }
   [hidden] { display: none !important; }

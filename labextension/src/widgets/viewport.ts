@@ -8,7 +8,7 @@ const MARGIN = 26;
 const BASE = 36; // What the words at the bottom take.
 const GLIDE = 180; // Milliseconds.
 const [LOWEST, HIGHEST] = [320, 640]; // Of the view, when it first takes the height that it needs.
-const LEGIBLE = 0.72; // The scale at which names are still read with ease.
+export const LEGIBLE = 0.72; // The scale at which names are still read with ease.
 
 /** The room that there is: of the canvas, less what lies over it at the top and at the right. */
 export interface Room {
@@ -98,6 +98,21 @@ export class Viewport {
     const { width, top } = this.room();
     const scale = Math.min(1, Math.max(40, width - 2 * MARGIN) / scene.width);
     return Math.round(Math.min(HIGHEST, Math.max(LOWEST, scene.height * Math.max(scale, LEGIBLE) + top + BASE)));
+  }
+
+  /** At which scale all of a picture is seen, where the view takes all the height that it may. */
+  fitting(scene: Scene): number {
+    const { width, top } = this.room();
+    return Math.min(1, Math.max(40, width - 2 * MARGIN) / scene.width, (HIGHEST - top - BASE) / scene.height);
+  }
+
+  /** Move a box out from under what lies over the right of the canvas, if there is room for it. */
+  uncover(box: Box): void {
+    const { x, y, scale } = this.#view;
+    const { free } = this.room();
+    const right = (box.x + box.width - x) * scale;
+    if (right <= free || box.width * scale > free - 2 * MARGIN) return;
+    this.#glideTo({ scale, x: x + (right - free + MARGIN) / scale, y });
   }
 
   /** Move as little as brings a box into view. */

@@ -7,6 +7,7 @@ gives.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,29 @@ import pytest
 import flowbook as fb
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for, kinds_with_kernel, op_named, without_kernel
+from flowbook.graph.model.registry import (
+    dtype_not_held,
+    kernel_for,
+    kinds_with_kernel,
+    op_named,
+    without_kernel,
+)
 from flowbook.graph.numerics import element_choices
 from flowbook.graph.ops.reduction import scans, standardising
+from tests.exec.devices.fake_cupy import FakeGpu, fake_gpu
 from tests.exec.resources.test_on_devices import USES
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, natural
 from tests.op_checks import agree, built
+
+__all__ = ["fake_gpu"]
 
 
 def is_about_arrays(type_: str) -> bool:
@@ -53,13 +64,16 @@ WITHOUT_ROWS = {
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.
 WAITING = {
     *("Bincount", "BooleanMask", "BooleanMaskGrad", "CheckNumerics", "Deviation"),
-    *("DynamicPartition", "DynamicStitch", "EuclideanNorm", "FloorDiv"),
-    *("GatherNd", "InvertPermutation", "ListDiff", "LogMatrixDeterminant", "MatrixDeterminant"),
-    *("MatrixExponential", "MatrixPseudoInverse", "MatrixRank", "MatrixTriangularSolve"),
-    *("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolWithArgmax", "Mod", "Moments", "Pow", "Repeat"),
-    *("ReverseSequence", "SelfAdjointEig", "SoftmaxCrossEntropyWithLogits"),
-    *("SparseSoftmaxCrossEntropyWithLogits", "Svd", "TopK", "TrueIndices", "TruncateDiv"),
-    *("TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentTake", "Variance"),
+    *("DynamicPartition", "DynamicStitch", "DynamicStitchGrad", "EuclideanNorm", "FloorDiv"),
+    *("Gather", "GatherGrad", "GatherNd", "InvertPermutation", "ListDiff"),
+    *("LogMatrixDeterminant", "MatrixDeterminant", "MatrixExponential", "MatrixPseudoInverse"),
+    *("MatrixRank", "MatrixTriangularSolve", "MaxPoolGrad", "MaxPoolGradGrad"),
+    *("MaxPoolWithArgmax", "Mod", "Moments", "Pow", "Repeat", "ReverseSequence", "ScatterNd"),
+    *("SelfAdjointEig", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+    *("Svd", "TensorScatterUpdate", "TensorScatterUpdateGrad", "TopK", "TrueIndices"),
+    *("TruncateDiv", "TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentMax"),
+    *("UnsortedSegmentMean", "UnsortedSegmentMeanGrad", "UnsortedSegmentMin"),
+    *("UnsortedSegmentProd", "UnsortedSegmentSum", "UnsortedSegmentTake", "Variance"),
 }
 # They do, too, where the axis is an input.
 WAITING |= {d.with_axis_input.type for d in map(op_named, WAITING) if d.with_axis_input}
@@ -80,22 +94,20 @@ def run(operation: Operation, inputs: list[Any], device: Device) -> list[Any]:
     with np.errstate(all="ignore"):
         taken = [tensor.dtype for tensor in operation.inputs]
         compute = widened(op_def, taken, operation.dtypes, kernel)
-        found = compute(device.xp, *given, **attributes)
+        found = device.run(partial(compute, device.xp, *given, **attributes))
     is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
     outputs = [found] if is_single else list(found)
     assert all(device.check(output) for output in outputs)
     return [device.fetch(output) for output in outputs]
 
 
-def holds_numbers(operation: Operation) -> bool:
-    return all(t.dtype is not dtypes.string for t in (*operation.inputs, *operation.outputs))
-
-
-def compare(case: Case, given: Any, dtype: DType | None, device: Simulated) -> None:
-    """Hold a row's operation on the simulated device against itself on the CPU."""
+def compare(case: Case, given: Any, dtype: DType | None, device: Device) -> None:
+    """Hold a row's operation on a device against itself on the CPU."""
     outputs, feeds = built(case, given, dtype=dtype)
     operations = [op for op in outputs[0].graph.operations if op.type == case.type]
-    for operation in filter(holds_numbers, operations):
+    for operation in operations:
+        if dtype_not_held(operation, device.kind) is not None:
+            continue
         inputs = [np.asarray(value) for value in evaluate([*operation.inputs], feeds)]
         expected = run(operation, inputs, Cpu())
         for found, wanted in zip(run(operation, inputs, device), expected, strict=True):
@@ -144,6 +156,11 @@ def test_so_are_the_ways_that_large_arrays_take(
 )
 def test_so_are_arrays_of_nothing_and_of_nan(case: Case, given: Any) -> None:
     compare(case, given, natural(case), Simulated())
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+def test_so_it_is_by_way_of_the_streams_of_a_gpu(case: Case, fake_gpu: FakeGpu) -> None:
+    compare(case, case.inputs, natural(case), Gpu())
 
 
 @pytest.mark.parametrize("type_", sorted(WAITING))
@@ -272,7 +289,7 @@ def test_a_users_kernel_serves_every_kind_unless_it_says_otherwise() -> None:
     def kernel(xp: Any, x: Any) -> Any:
         return np.exp(x)
 
-    assert kinds_with_kernel(define(kernel=lambda xp, x: xp.exp(x))) == ["cpu", "simulated"]
+    assert kinds_with_kernel(define(kernel=lambda xp, x: xp.exp(x))) == ["cpu", "gpu", "simulated"]
     assert kinds_with_kernel(define(kernel=kernel, kinds=("cpu",))) == ["cpu"]
     assert kinds_with_kernel(define()) == []
     op_def = define(kernel=kernel, kinds=("cpu",))

@@ -116,7 +116,7 @@ def test_a_training_step_takes_its_batch_first_and_draws_the_same_numbers(queue:
 
 
 def test_others_wait_as_before(sess: fb.Session, queue: Any) -> None:
-    """What several ask for, what comes after others, and what is held until the step's end."""
+    """What comes after a write, on one side of a branch, or is held until the step's end."""
     mutex, v = fb.Mutex(), fb.Variable(1.0)
     filled(sess, queue, 60)
     with fb.control_dependencies([fb.assign_add(v, 1.0)]):
@@ -124,14 +124,94 @@ def test_others_wait_as_before(sess: fb.Session, queue: Any) -> None:
     with mutex.scope():
         held = fb.assign_add(v, 1.0)
     through = fb.cond(v > 0.0, lambda: queue.dequeue(), lambda: fb.constant(0.0))
-    both = queue.dequeue() + queue.dequeue()
-    for fetches in (after, both, through):
+    put_first = [queue.enqueue(1.0), fb.FIFOQueue(100, fb.float32).enqueue(2.0)]
+    for fetches in (after, through, put_first):
         for _ in range(4):
             sess.run(fetches)
         assert not asks_first(sess, fetches)
     for number in range(4):
         assert sess.run(held) == 6.0 + number
-    assert sess.run(both) > 0.0
+
+
+def test_of_several_all_are_put_back_if_one_is_not_there(sess: fb.Session, queue: Any) -> None:
+    other = fb.FIFOQueue(100, fb.float32, shapes=[[]])
+    both = queue.dequeue() + 10.0 * other.dequeue()
+    filled(sess, queue, 6)
+    filled(sess, other, 4)
+    assert [sess.run(both) for _ in range(4)] == [11.0, 22.0, 33.0, 44.0]
+    assert asks_first(sess, both)
+    run = begun(sess, other, both)
+    # Who waits has taken it again.
+    assert sess.run(queue.size()) == 1
+    sess.run(other.enqueue(5.0))
+    assert run.result() == 55.0
+    sess.run(other.close())
+    with pytest.raises(fb.errors.OutOfRangeError):
+        sess.run(both)
+
+
+def test_what_is_taken_is_put_back_where_there_is_no_room(sess: fb.Session, queue: Any) -> None:
+    small = fb.FIFOQueue(2, fb.float32, shapes=[[]])
+    with fb.control_dependencies([queue.size()]):
+        moved = small.enqueue(-queue.dequeue() + fb.random_uniform([], 0.0, 0.5, seed=1))
+    taken, noise = small.dequeue(), []
+    filled(sess, queue, 9)
+    for number in range(1, 6):
+        sess.run(moved)
+        noise.append(float(sess.run(taken)) + number)
+    assert asks_first(sess, moved)
+    for _ in range(2):
+        sess.run(moved)
+    run = begun(sess, small, moved)
+    assert sess.run(queue.size()) == 1
+    for number in range(6, 9):
+        noise.append(float(sess.run(taken)) + number)
+    assert run.result() is None
+    # Nothing was drawn for what was put back.
+    with fb.Session() as again:
+        filled(again, queue, 8)
+        for number in range(1, 9):
+            again.run(moved)
+            assert float(again.run(taken)) + number == noise[number - 1]
+    sess.run(moved)
+    filled(sess, queue, 1)
+    sess.run(small.close())
+    with pytest.raises(fb.errors.CancelledError):
+        sess.run(moved)
+    assert sess.run(queue.dequeue(), timeout=60) == 1.0
+
+
+def test_several_elements_are_put_in_once_where_not_all_have_room(sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(5, fb.int32, shapes=[[]])
+    put, first, taken = queue.enqueue_many(range(4)), queue.enqueue_many([7, 7, 7]), queue.dequeue()
+    for _ in range(3):
+        sess.run(put)
+        assert [sess.run(taken) for _ in range(4)] == [0, 1, 2, 3]
+    assert asks_first(sess, put)
+    sess.run(first)
+    run = begun(sess, queue, put)
+    assert [sess.run(taken, timeout=60) for _ in range(7)] == [7, 7, 7, 0, 1, 2, 3]
+    assert run.result() is None
+    assert sess.run(queue.size()) == 0
+
+
+def test_an_interrupt_anywhere_moves_an_element_or_leaves_it(sess: fb.Session, queue: Any) -> None:
+    other = fb.FIFOQueue(100, fb.float32, shapes=[[]])
+    moved, put = other.enqueue(queue.dequeue()), queue.enqueue(7.0)
+    sizes, taken = [queue.size(), other.size()], [queue.dequeue(), other.dequeue()]
+    filled(sess, queue, 3)
+    for _ in range(3):
+        sess.run(moved)
+        sess.run(taken[1])
+    assert asks_first(sess, moved)
+    for number in itertools.count(1):
+        sess.run(put)
+        stopped = interrupted_at(number, lambda: sess.run(moved))
+        found = [int(size) for size in sess.run(sizes)]
+        assert sorted(found) == [0, 1], number
+        assert sess.run(taken[found.index(1)]) == 7.0
+        if stopped is None:
+            break
 
 
 def test_an_interrupt_anywhere_takes_an_element_or_leaves_it(sess: fb.Session, queue: Any) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec import master
-from flowbook.exec.engine import generate, segment
+from flowbook.exec.engine import segment
+from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.plan import pipeline
 from tests.exec.random_graphs import delayed, examples

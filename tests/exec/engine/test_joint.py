@@ -19,7 +19,7 @@ from flowbook.exec.placement import assignment, receiving, together
 from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
-from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
+from tests.exec.engine.code.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec import master
-from flowbook.exec.engine import generate
+from flowbook.exec.engine.code import generate
 from tests.exec.state.threads import run_together
 
 

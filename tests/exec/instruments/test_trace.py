@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import flowbook as fb
 from flowbook.exec.engine.recording import Noted
 from flowbook.exec.report import in_time
+from tests.exec.engine.code.test_lowering import STATE, build, programs, starts
 from tests.exec.engine.test_joint import DEVICES, assert_same, outcome, scatter
-from tests.exec.engine.test_lowering import STATE, build, programs, starts
 from tests.exec.random_graphs import examples
 
 ONE_OR_MORE = st.one_of(st.just(["cpu:0"]), DEVICES)

@@ -46,8 +46,10 @@ def compiled() -> NativeCrew:
 
 @pytest.fixture
 def crew(compiled: NativeCrew) -> NativeCrew:
-    """A crew of the test's own, which has no helpers yet."""
-    return compiled.without_helpers()
+    """A crew of the test's own: no helpers yet, and no more of them if others are busy."""
+    made = compiled.without_helpers()
+    made._if_busy = 1
+    return made
 
 
 # ---- the same bits
@@ -247,6 +249,22 @@ def test_who_waits_for_a_helper_sleeps_until_it_is_done(crew: NativeCrew) -> Non
     meet(crew)
 
 
+def test_where_others_want_the_processors_more_helpers_take_part(compiled: NativeCrew) -> None:
+    notice_others = ctypes.CFUNCTYPE(None)(compiled._engine.get_function_address("notice_others"))
+    crew = compiled.without_helpers()
+    seen: set[int] = set()
+
+    def act() -> None:
+        seen.add(get_ident())
+        os.sched_yield()
+
+    with multiplying_by(act) as multiply:
+        # A while after it was noticed it is forgotten: the next time may come too late.
+        while len(seen) < 4:
+            notice_others()
+            multiply(crew, 4)
+
+
 @contextmanager
 def occupied_helper(crew: NativeCrew) -> Iterator[None]:
     """The only helper is at a part of another thread's product inside, and does not come."""
@@ -443,4 +461,4 @@ for act in (lambda: until(0), lambda: until(2), beside_others):
 
 def test_a_process_may_fork_and_end_beside_its_helpers() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
-    assert (done.stdout, done.stderr, done.returncode) == ("1\n" * 3, "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n" * 3, "", 0)

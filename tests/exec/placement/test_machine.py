@@ -1,13 +1,26 @@
 """What was measured of a machine is kept, and read on that machine alone."""
 
 import json
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowbook.exec.placement import machine as machines
-from flowbook.exec.placement.machine import COMMON, Figures, Link, Machine, keep, machine
+from flowbook.exec.placement.machine import (
+    COMMON,
+    Figures,
+    Link,
+    Machine,
+    along,
+    curve_of,
+    keep,
+    machine,
+)
 
-MEASURED = Machine(Figures(2e10, 3e9, 4e-7), Link(1e-5, 5e9))
+CURVE = [(1e-6, 4e-6), (4e-6, 8e-6)]
+MEASURED = Machine(Figures(2e10, 3e9, 4e-7), Link(1e-5, 5e9), {"Exp": CURVE})
 
 
 @pytest.fixture
@@ -61,6 +74,10 @@ def test_another_machine_is_not_believed(folder, monkeypatch):
         {"cpu": [0, 1e9, 1e-6]},
         {"link": [1e-5, float("nan")]},
         {"link": None},
+        {"kernels": [1]},
+        {"kernels": {"Exp": []}},
+        {"kernels": {"Exp": [[1e-6, 0]]}},
+        {"kernels": {"Exp": [[4e-6, 1e-6], [1e-6, 1e-6]]}},
     ],
 )
 def test_a_damaged_file_is_not_believed(folder, monkeypatch, wrong):
@@ -78,3 +95,31 @@ def test_the_folder_of_caches(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(machines, "_known", None)
     assert keep(MEASURED) == tmp_path / "flowbook" / "calibration.json"
+
+
+@pytest.mark.parametrize(
+    ("expected", "seconds"),
+    [(0.0, 4e-6), (1e-6, 4e-6), (2e-6, 32e-12**0.5), (4e-6, 8e-6), (40e-6, 80e-6)],
+)
+def test_a_curve_rises_by_powers_between_its_points(expected, seconds):
+    assert along(CURVE, expected) == pytest.approx(seconds)
+
+
+# Expected seconds, and by how much longer it takes: kernels cost a call at least.
+samples = st.lists(
+    st.tuples(st.floats(0, 1.0), st.floats(1.0, 100.0)).map(lambda s: (s[0], s[0] * s[1] + 1e-7)),
+    min_size=1,
+)
+
+
+@given(samples)
+def test_a_curve_goes_through_what_was_measured(found):
+    curve = curve_of(found)
+    assert all(left[0] < right[0] for left, right in pairwise(curve))
+    least, most = min(s for _, s in found), max(s for _, s in found)
+    assert all(least * 0.999 <= along(curve, at) <= most * 1.001 for at, _ in curve)
+
+
+def test_what_is_much_alike_is_one_point_of_a_curve():
+    assert curve_of([(1.0e-6, 2e-6), (1.1e-6, 3e-6), (1.2e-6, 9e-6)]) == [(1.1e-6, 3e-6)]
+    assert len(curve_of([(1e-6, 2e-6), (8e-6, 9e-6)])) == 2

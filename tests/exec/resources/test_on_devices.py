@@ -182,7 +182,7 @@ def test_what_cannot_live_there_stays_and_says_why(sess: fb.Session) -> None:
     following = fb.count_up_to(count, 5, name="following")
     shuffled = fb.random_shuffle(fb.range(3), name="shuffled")
     for tensor, why in (
-        (names.value, "device:simulated:0 holds no strings, which 'names"),
+        (names.value, "device:simulated:0 holds no string, which 'names"),
         (following, "device:simulated:0 has no kernel for 'following'"),
         (shuffled, "device:simulated:0 has no kernel for 'shuffled'"),
     ):
@@ -193,7 +193,7 @@ def test_what_cannot_live_there_stays_and_says_why(sess: fb.Session) -> None:
             sess.run(tensor)
     with fb.device("simulated:0"):
         there = fb.Variable(["c"], name="there")
-    with pytest.raises(fb.errors.InvalidArgumentError, match="holds no strings, which 'there'"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="holds no string, which 'there'"):
         sess.run(there)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Attempt:
-    """Wants nothing but to be told when it has it."""
+    """Wants nothing but to be told when it has it; it is its own step."""
 
     is_over = False
 
+    def __init__(self) -> None:
+        self.call = self
+        self.wish = ""
+
+    def on_cancel(self, callback: Callable[[], object]) -> None:
+        pass
+
+    def arrive(self) -> None:
+        pass
+
     def advance(self) -> bool:
         return self.is_over
+
+    def report(self) -> None:
+        pass
 
 
 def test_a_line_knows_for_how_long_somebody_has_waited(clock: Clock) -> None:
@@ -57,9 +70,7 @@ def test_a_line_knows_for_how_long_somebody_has_waited(clock: Clock) -> None:
     line, other = resource._lines
 
     def come(attempt: Attempt) -> None:
-        line.note_arrival()
-        line[attempt] = None
-        resource._serve()
+        resource._join(attempt, line)
 
     one, two = Attempt(), Attempt()
     resource._serve()

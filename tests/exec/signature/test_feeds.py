@@ -190,7 +190,7 @@ def test_values_of_another_kind_are_refused(sess, dtype, value):
         text = str(caught.value)
         assert isinstance(caught.value, TypeError)
         assert "the value fed for 'x:0'" in text
-        assert "'consumer'" in text
+        assert "'y (consumer)'" in text
         assert "test_feeds.py, line" in text
 
 
@@ -286,7 +286,7 @@ def test_shapes_are_checked_dimension_by_dimension(sess):
         text = str(caught.value)
         assert "the shape [4, 2, 3], which does not fit [?, 3, 2]" in text
         assert "dimension 1 is 2 instead of 3; dimension 2 is 3 instead of 2" in text
-        assert "used by 'one', 'two'" in text
+        assert "used by 'one', 'y (two)'" in text
         assert "test_feeds.py, line" in text
         assert isinstance(caught.value, ValueError)
     with pytest.raises(ValueError, match="it has 2 dimensions instead of 3"):

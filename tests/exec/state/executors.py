@@ -41,7 +41,7 @@ def runner_of(
     flat = flatten(sess.graph, fetches)
     signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
     prepared = sess._master.prepare(signature)
-    return prepared, sess._master._initialized(prepared, list(given.values()), None)
+    return sess._master._initialized(prepared, list(given.values()), None)
 
 
 def run_in(

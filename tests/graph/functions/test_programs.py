@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.graph.building.verify import check
-from tests.exec.engine.test_lowering import STATE, build, interpret, starts
-from tests.exec.engine.test_lowering import programs as acting_programs
+from tests.exec.engine.code.test_lowering import STATE, build, interpret, starts
+from tests.exec.engine.code.test_lowering import programs as acting_programs
 from tests.graph.gradients.test_loops import OPERATIONS, close, programs, zeros_for
 
 DECORATORS = {

@@ -58,6 +58,10 @@ def variable(*shape: int) -> fb.Variable:
     return fb.Variable(np.zeros(shape, np.float32))
 
 
+def temporary(*shape: int) -> fb.Tensor:
+    return fb.temporary_variable(shape, fb.float32)
+
+
 BOX = {"strides": [1, 1], "padding": "VALID"}
 
 # (type, what builds it, operations, bytes): of one operation of the type, or of all that are built.
@@ -213,6 +217,7 @@ ROWS: list[Row] = [
     ("SparseOrder", lambda: fb.sparse.reorder(sparse(7, 3, 4)).values, 0, 7 * 8),
     ("SparseConcat", lambda: fb.sparse.concat(0, [sparse(7, 3, 4)] * 2).values, 0, 14 * 16 + 16),
     ("Bitcast", lambda: fb.bitcast(f(4, 6), fb.int32), 0, 0),
+    ("SetShape", lambda: op_named("SetShape")(f(4, 6), shape=fb.Shape([4, 6])), 0, 0),
     ("EnsureShape", lambda: fb.ensure_shape(f(4, 6), [4, 6]), 0, 0),
     ("StringFormat", lambda: fb.strings.format("{}", f(4)), 0, 0),
     ("RegexReplace", lambda: fb.strings.regex_replace(text(4), "a", "b"), 0, 0),
@@ -221,6 +226,8 @@ ROWS: list[Row] = [
     ("DecodeCSV", lambda: fb.decode_csv(text(4), [[0.0], [0.0]])[0], 0, 32),
     # Sums into places; what a write gives lies in its variable.
     ("AssignAdd", lambda: fb.assign_add(variable(4), f(4)), 4, 0),
+    ("WriteTemporary", lambda: fb.assign_add(temporary(4), f(4)), 4, 16),
+    ("WriteTemporary", lambda: fb.assign(temporary(4), f(4)), 0, 16),
     ("ScatterAdd", lambda: fb.scatter_add(variable(9, 4), i(5), f(5, 4)), 20, 0),
     ("ScatterUpdate", lambda: fb.scatter_update(variable(9, 4), i(5), f(5, 4)), 0, 0),
     ("ScatterNd", lambda: fb.scatter_nd(i(5, 1), f(5, 4), [9, 4]), 20, 144),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flowbook.graph.model import dtypes
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.ops.basis import constants
 from flowbook.graph.ops.checks import checking
 from flowbook.graph.ops.outside import python_functions
@@ -51,6 +52,14 @@ CASES = [
         [0],
         empty=[NONE],
         tensorflow=lambda tf, x: tf.ensure_shape(x, [None, 3]),
+    ),
+    Case(
+        "SetShape",
+        lambda x: checking.set_shape_op(x, shape=Shape([None, 3])),
+        [SOME],
+        lambda x: x,
+        [0],
+        empty=[NONE],
     ),
     Case(
         "StopGradient",

@@ -69,4 +69,6 @@ SCENARIOS = [
             "WholeFileReader",
         )
     ),
+    Scenario("NpzReader", "tests/graph/ops/queues/test_array_readers.py"),
+    Scenario("ParquetReader", "tests/graph/ops/queues/test_array_readers.py"),
 ]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flowbook as fb
@@ -125,3 +126,98 @@ def test_what_a_checkpoint_says_of_a_queue_is_not_trusted(tmp_path: Path) -> Non
     with fb.Session() as sess:
         saver.restore(sess, path)
         assert [*fb.train.until_end(sess, taken)] == [[b"b", 1], [b"c", 2]]
+
+
+@pytest.mark.parametrize("container", ["", "shared readers"])
+def test_what_several_operations_share_goes_on_too(tmp_path: Path, container: str) -> None:
+    def build() -> tuple[fb.Graph, list[Any]]:
+        graph = fb.Graph()
+        with graph.as_default(), fb.container(container):
+            queue = fb.train.string_input_producer(names, 1, shuffle=False, shared_name="names")
+            readers = [fb.TextLineReader(shared_name="lines") for _ in range(2)]
+            fb.Variable(0, name="something")
+            return graph, [reader.read(queue)[1] for reader in readers]
+
+    names = written(tmp_path, 2, 4)
+    graph, [first, second] = build()
+    with fb.Session(graph=graph) as sess:
+        assert [sess.run(first), sess.run(second), sess.run(first)] == [b"1", b"2", b"3"]
+        with graph.as_default():
+            path = fb.train.Saver().save(sess, tmp_path / "it", timeout=60)
+        assert sess.run(second) == b"4"
+    fb.reset_container(container)
+    graph, [first, second] = build()
+    with fb.Session(graph=graph, checkpoint=path) as sess:
+        assert [*fb.train.until_end(sess, second)] == [b"%d" % n for n in range(4, 9)]
+    fb.reset_container(container)
+
+
+@pytest.mark.parametrize("epochs", [2, None])
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_a_session_that_has_gone_on_goes_back_to_a_checkpoint(
+    tmp_path: Path, epochs: int | None, after: int
+) -> None:
+    batch = fb.train.batches(np.arange(24.0), 3, epochs=epochs, shuffle=1)
+    x = fb.Variable(np.zeros(3), name="x")
+    step = fb.assign(x, 0.5 * x + batch + fb.random_uniform([3], seed=2, dtype=fb.float64))
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        whole = [sess.run(step).tolist() for _ in range(16)]
+    for stop in (0, 5, 9):
+        with fb.Session() as sess:
+            assert [sess.run(step).tolist() for _ in range(stop)] == whole[:stop]
+            path = saver.save(sess, tmp_path / "it", timeout=60)
+            assert [sess.run(step).tolist() for _ in range(after)] == whole[stop : stop + after]
+            saver.restore(sess, path, timeout=60)
+            assert [sess.run(step).tolist() for _ in range(16 - stop)] == whole[stop:]
+            # Also from behind its end, where the queue has been closed.
+            if epochs is not None:
+                with pytest.raises(fb.errors.OutOfRangeError):
+                    sess.run(step)
+            saver.restore(sess, path, timeout=60)
+            assert [sess.run(step).tolist() for _ in range(16 - stop)] == whole[stop:]
+
+
+def test_what_threads_had_read_ahead_does_not_come_again_after_a_restore(tmp_path: Path) -> None:
+    names = written(tmp_path, 6, 20)
+    queue = fb.train.string_input_producer(names, 1, shuffle=False, capacity=2)
+    line = fb.TextLineReader().read(queue)[1]
+    batch = fb.train.batch(line, 4, capacity=8, allow_smaller_final_batch=True)
+    last = fb.train.batch(batch, 2, capacity=4, enqueue_many=True, allow_smaller_final_batch=True)
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        before = [line for _ in range(3) for line in sess.run(last).tolist()]
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+        for _ in range(2):
+            saver.restore(sess, path, timeout=60)
+            after = [line for found in fb.train.until_end(sess, last) for line in found.tolist()]
+            assert len({*before, *after}) == len(before) + len(after)
+            # Those that were in queues, or under way, when it was saved are left out.
+            assert len(before) + len(after) >= 120 - 8 - 4 - 4 - 2
+            assert after[-1] == b"120"
+
+
+def test_an_iterator_that_gives_everything_once_cannot_go_back(tmp_path: Path) -> None:
+    number = fb.train.from_generator(iter(range(10)))
+    fb.Variable(0)
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        assert sess.run(number) == 0
+        saver.restore(sess, saver.save(sess, tmp_path / "it"))
+        with pytest.raises(fb.errors.FailedPreconditionError, match="before the restore"):
+            sess.run(number, timeout=60)
+
+
+def test_a_session_that_is_reset_reads_from_the_beginning(tmp_path: Path) -> None:
+    names = written(tmp_path, 2, 3)
+    queue = fb.train.string_input_producer(names, 1, shuffle=False)
+    line = fb.train.batch(fb.TextLineReader().read(queue)[1], 1)
+    number = fb.train.from_generator(range(4))
+    with fb.Session() as sess:
+        for _ in range(3):
+            assert [int(found[0]) for found in fb.train.until_end(sess, line)] == [*range(1, 7)]
+            assert [int(found) for found in fb.train.until_end(sess, number)] == [*range(4)]
+            sess.reset()
+        assert sess.run(line).tolist() == [b"1"]
+        sess.reset()
+        assert sess.run(line).tolist() == [b"1"]

@@ -318,3 +318,41 @@ def test_each_call_of_a_function_is_a_block_that_leads_to_the_one_body() -> None
     picture = graph_svg(graph)
     assert picture.count("call of step") == 2
     assert "\N{LATIN SMALL LETTER F WITH HOOK} step_1" in picture
+
+
+def test_a_template_is_one_block_that_its_further_calls_lead_to() -> None:
+    model = fb.template(lambda x: fb.layers.dense(x, 2, name="layer"), "model")
+    x = fb.placeholder(fb.float32, [None, 3], name="x")
+    once = model(x)
+    assert pictured(x.graph.operations).blocks == {}
+    model(x * 2.0)
+    with fb.name_scope("model_2"):
+        fb.exp(once, name="other")
+    model(fb.exp(x))
+    found = pictured(x.graph.operations)
+    assert {path: (block.kind, block.about) for path, block in found.blocks.items()} == {
+        "model": (BlockKind.FUNCTION, "used 3 times"),
+        "model_1": (BlockKind.CALL, "call of model"),
+        "model_3": (BlockKind.CALL, "call of model"),
+    }
+    assert found.calls == {"model_1": "model", "model_3": "model"}
+    faces = {block.name: (block.kind, block.detail) for block in collapse(x.graph).blocks}
+    assert faces["model"] == ("function", "used 3 times")
+    assert faces["model_1"] == ("call", "call of model")
+    read = Read(graph_payload(x.graph))
+    names = read.names()
+    body = read.columns["body"][names.index("model_1")]
+    assert names[body] == "model"
+    assert graph_svg(x.graph).count("call of model") == 2
+
+
+def test_a_scope_that_a_call_had_and_something_else_has_now_is_no_call() -> None:
+    model = fb.template(lambda x: x * fb.Variable(2.0, name="factor"), "model")
+    x = fb.placeholder(fb.float32, [], name="x")
+    model(x)
+    model(x)
+    for op in [op for op in x.graph.operations if op.name.startswith("model_1/")]:
+        x.graph.retire(op)
+    with fb.name_scope("model_1/"):
+        fb.exp(x)
+    assert pictured(x.graph.operations).blocks == {}

@@ -81,7 +81,7 @@ def test_a_value_that_stands_for_two_crosses_on_the_lines_of_both() -> None:
 
 def test_notes_tell_the_reason_the_candidates_and_what_is_sent() -> None:
     x = fb.placeholder(fb.float32, [1000], name="x")
-    b = fb.random_uniform([2], name="b")
+    b = fb.random_shuffle(fb.fill([2], 1.0), name="b")
     y = fb.exp(x, name="y") + fb.reduce_sum(b)
     with fb.Session() as sess:
         plan = sess.explain(y, {x: (1000,)}, ["gpu:0", "gpu:1"])

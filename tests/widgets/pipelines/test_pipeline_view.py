@@ -143,10 +143,21 @@ def test_a_view_of_a_closed_session_tells_what_it_did() -> None:
     [use] = view._history.shown().pipeline.queues
     assert (use.put, use.taken) == (3, 3)
     assert "The session has ended." in view._svg()
+    assert repr(view).endswith("\nThe session has ended.")
     with pytest.raises(fb.errors.FailedPreconditionError, match="closed"):
         fb.PipelineView(sess)
     with pytest.raises(fb.errors.InvalidTypeError, match="has no queues"):
         fb.PipelineView(fb.get_default_graph())  # type: ignore[arg-type]
+
+
+def test_a_session_that_ended_unused_has_nothing_to_begin_with() -> None:
+    fb.train.batches(np.arange(6), 2)
+    with fb.Session() as sess:
+        view = fb.PipelineView(sess)
+    assert "has taken an element yet" not in repr(view)
+    assert "from the first run on" not in view._svg() + repr(view)
+    assert repr(view).startswith("No run has taken an element\n")
+    assert "not started" in repr(view)
 
 
 def test_sessions_of_one_graph_are_told_apart() -> None:

@@ -23,6 +23,7 @@ from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.widgets import front_end
 from flowbook.widgets.summaries.payload import everything, frames
 from flowbook.widgets.summaries.sources import Sources
+from flowbook.widgets.summaries.splits import charts_of
 from flowbook.widgets.summaries.svg import smoothed, summary_svg
 from tests.need import requires
 from tests.notebook_shell import Shell
@@ -353,3 +354,25 @@ def test_static_curves_are_smoothed_and_logarithmic_as_asked() -> None:
     assert half[0] == 1.0
     assert math.isnan(half[1])
     assert half[2] == pytest.approx((0.25 * 1.0 + 0.5 * 3.0) / 0.75)
+
+
+def test_parts_of_the_data_share_a_chart() -> None:
+    """And a tag that has no such sibling is what it is called."""
+    shown = history(
+        *curve("train/loss", [3.0, 1.0]),
+        *curve("val/loss", [30.0, 10.0]),
+        *curve("val/accuracy", [0.5]),
+        *curve("layer/loss", [7.0]),
+    )
+    assert charts_of(["Held out/loss", "val/loss", "loss", "val/accuracy", "x/loss"]) == {
+        "loss": [("loss", ""), ("val/loss", "val"), ("Held out/loss", "Held out")],
+        "val/accuracy": [("val/accuracy", "")],
+        "x/loss": [("x/loss", "")],
+    }
+    svg = summary_svg(Sources(shown).snapshot())
+    assert set(re.findall(r"<title>(.*?)</title>", svg)) == {"loss", "val/accuracy", "layer/loss"}
+    assert {"train", "val"} <= texts(svg)
+    # One axis holds both, in colours of their own.
+    [chart] = [part for part in svg.split("<g ") if "<title>loss<" in part]
+    assert {"0", "20"} <= texts(chart) or {"10", "20", "30"} <= texts(chart)
+    assert len(set(re.findall(r'fill="none" stroke="(#\w+)"', chart))) == 2

@@ -48,7 +48,9 @@ def timeline(*calls: TracedCall, steps: int = 1, length: int = 1000) -> Timeline
     """What is drawn of these calls."""
     runs = [TracedStep(i, "main", i * length, (i + 1) * length) for i in range(steps)]
     ordered = tuple(sorted(calls, key=lambda each: each.start))
-    return timeline_of(SimpleNamespace(calls=ordered, steps=runs, dropped=0))  # type: ignore[arg-type]
+    return timeline_of(
+        SimpleNamespace(calls=ordered, steps=runs, dropped=0, variables={"net/b": "h"})
+    )  # type: ignore[arg-type]
 
 
 def crossing() -> tuple[TracedCall, ...]:
@@ -126,7 +128,7 @@ def test_scopes_are_those_that_tell_calls_apart() -> None:
 def test_the_picture_is_of_the_slowest_step() -> None:
     runs = [TracedStep(0, "main", 0, 100), TracedStep(1, "main", 100, 900)]
     calls = (call("first", 10, 90), call("net/second", 200, 800, step=1))
-    shown = SimpleNamespace(calls=calls, steps=runs, dropped=0)
+    shown = SimpleNamespace(calls=calls, steps=runs, dropped=0, variables={"net/b": "h"})
     svg = timeline_svg(timeline_of(shown))  # type: ignore[arg-type]
     written = texts(svg)
     assert written[0] == "Step 1 of 2: 800 ns, the slowest"
@@ -145,8 +147,9 @@ def test_what_crosses_has_an_arrow_and_the_tensors_name() -> None:
     svg = timeline_svg(timeline(*crossing(), length=160))
     assert svg.count("<circle") == 1
     assert {"send a:0", "recv a:0"} & set(texts(svg))
-    assert label_of(call("net/b", 0, 1)) == "b"
-    assert label_of(call("net/b/done/recv", 0, 1, type="Recv", key="k")) == "recv b"
+    assert label_of(call("net/b", 0, 1), {}) == "b"
+    assert label_of(call("net/b", 0, 1), {"net/b": "h"}) == "h (b)"
+    assert label_of(call("net/b/done/recv", 0, 1, type="Recv", key="k"), {}) == "recv b"
 
 
 def test_names_are_text_whatever_they_contain() -> None:
@@ -163,10 +166,10 @@ def test_a_page_gets_calls_by_rows_with_times_from_the_begin() -> None:
     header, columns = unpacked(timeline_payload(found, {"a": site}))
     assert header["lanes"][0] == ["cpu:0", "main", False, 1, 210]
     assert header["works"] == [
-        ["a", "Exp", site.place, [], "a"],
-        ["a:0/send", "Send", site.place, [], "a"],
-        ["b", "Exp", "", ["fused"], "b"],
-        ["a:0/recv", "Recv", site.place, [], "a"],
+        ["a", "Exp", site.place, [], "a", ""],
+        ["a:0/send", "Send", site.place, [], "a", ""],
+        ["b", "Exp", "", ["fused"], "b", ""],
+        ["a:0/recv", "Recv", site.place, [], "a", ""],
     ]
     assert columns["row"] == [0, 0, 0, 1]
     assert columns["start"] == [0, 100, 500, 10]

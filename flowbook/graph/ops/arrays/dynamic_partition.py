@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, DType, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -250,7 +250,6 @@ stitch_gradient_op: OpDef[list[Tensor]] = OpDef(
     attributes={"Tout": REQUIRED},
     infer=_unstitched_shapes,
     kernel=_unstitch,
-    kinds=HOST,
     grad=lambda op, *dzs: (
         dynamic_stitch(
             list(op.inputs[1:]),

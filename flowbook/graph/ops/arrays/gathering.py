@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -85,8 +85,9 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int = 0, batch_dims: int =
     if batch_dims:
         taken = _gather_batches(xp, params, indices, i, batch_dims)
     else:
-        # They were checked: to check again takes NumPy a third of the time, and "wrap" none.
-        taken = xp.take(params, indices, axis=i, mode="wrap")
+        # They were checked: to check again takes NumPy a third of the time, and "wrap" none. Other
+        # modules wrap by themselves.
+        taken = xp.take(params, indices, axis=i, **({"mode": "wrap"} if xp is np else {}))
     return taken if params.dtype.kind != "O" else np.asarray(taken, dtype=object)
 
 
@@ -155,7 +156,6 @@ gather_op = OpDef(
     attributes={"axis": 0, "batch_dims": 0},
     infer=_gathered_shape,
     kernel=_gather,
-    kinds=HOST,
     grad=_gather_gradient,
     aliases={},
     keeps_finite=True,
@@ -191,7 +191,6 @@ gather_gradient_op = OpDef(
     attributes={"axis": REQUIRED, "batch_dims": 0},
     infer=_gather_gradient_shape,
     kernel=_scatter,
-    kinds=HOST,
     host_args=("shape",),
     grad=lambda op, dz: (
         gather_op(

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_vectors
+from flowbook.graph.numerics.row_writes import write_rows
 from flowbook.graph.ops.arrays.gathering import as_batch, common_batch
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument, shape_of
@@ -204,7 +205,6 @@ scatter_nd_op: OpDef = OpDef(
     attributes={"batch_dims": 0},
     infer=_scattered_shape,
     kernel=_scatter_nd,
-    kinds=HOST,
     host_args=("shape",),
     grad=lambda op, dy: (
         None,
@@ -250,7 +250,7 @@ def _updated_shape(tensor: Tensor, indices: Tensor, updates: Tensor) -> Shape:
 def _update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
     places, rows = placed_rows(xp, indices, updates, tensor.shape)
     result = xp.array(tensor, order="C")
-    _rows_of(xp, result, rows.shape[1:])[places] = rows
+    write_rows(_rows_of(xp, result, rows.shape[1:]), xp, None, places, rows)
     return result
 
 
@@ -267,7 +267,6 @@ tensor_scatter_nd_update = OpDef(
     I=INDICES,
     infer=_updated_shape,
     kernel=_update,
-    kinds=HOST,
     grad=_update_gradient,
     aliases={},
     cost=no_flops,
@@ -299,7 +298,7 @@ def is_last(xp: Any, places: Any, count: int) -> Any:
     """Whether each of the places, in [0, count), is not named again later."""
     own = xp.arange(places.size)
     last = xp.zeros(count, dtype=own.dtype)
-    last[places] = own
+    write_rows(last, xp, None, places, own)
     return last[places] == own
 
 
@@ -310,7 +309,6 @@ update_gradient_op = OpDef(
     I=INDICES,
     infer=lambda dy, indices: parts_shape(dy.shape, indices),
     kernel=_kept_updates,
-    kinds=HOST,
     grad=lambda op, dz: (
         tensor_scatter_nd_update(zeros_like_op(op.inputs[0]), op.inputs[1], dz),
         None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from flowbook.graph.building.scopes import within
 from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
@@ -107,6 +109,38 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """
     wanted = Shape(shape)
     return ensure_shape_op(x, shape=wanted, name=name)
+
+
+set_shape_op = OpDef(
+    "SetShape",
+    "x: T -> output: T",
+    T=MOVABLE,
+    attributes={"shape": REQUIRED},
+    infer=_known_shape,
+    kernel=_with_shape,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    vouches=True,
+    cost=no_flops,
+)
+
+
+@set_shape_op.front
+def _set_shape(x: Tensor, shape: Any) -> None:
+    wanted = Shape(shape)
+    if x.shape.is_compatible_with(wanted) and x.shape.merge(wanted) == x.shape:
+        return
+    graph = x.graph
+    scope = graph.scope
+    flow = scope.flow
+    while flow is not None and flow.is_outside(x):
+        flow = flow.outer
+    # It is beside the tensor, whatever else holds for what is built here.
+    beside = replace(
+        scope, control_inputs=(), flow=flow, device="", choosers=(), colocation=(), container=""
+    )
+    with within(graph, lambda _: beside):
+        set_shape_op(x, shape=wanted)
 
 
 _INFINITY = float("inf")

@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import scalar, uncounted
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
-from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
+from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, string, uint8, uint16
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -41,11 +41,13 @@ def _decoded_shape(contents: Tensor, channels: int, **_: Any) -> Shape:
 
 
 def _check_contents(contents: Any) -> None:
-    """The same for tensors as for arrays."""
+    """The same for tensors as for arrays; bytes are a vector of them, or one string."""
     shape = Shape(contents.shape)
-    if shape.rank not in (None, 0):
+    rank = 1 if contents.dtype == uint8 else 0
+    if shape.rank not in (None, rank):
         raise InvalidArgumentError(
-            f"the contents of one image are a string scalar, not of shape {shape}"
+            "the contents of one image are a string scalar, or a vector of bytes, not of shape "
+            f"{shape}"
         )
 
 
@@ -53,12 +55,14 @@ def _decode(
     xp: Any, contents: Any, channels: int, dtype: DType, formats: tuple[str, ...], ratio: int
 ) -> Any:
     _check_contents(contents)
-    return image_codecs.decode(contents.item(), channels, dtype.numpy, formats, ratio)
+    data = contents.tobytes() if contents.dtype == np.uint8 else contents.item()
+    return image_codecs.decode(data, channels, dtype.numpy, formats, ratio)
 
 
 decode_op = OpDef(
     "DecodeImage",
-    "contents: string -> image: dtype",
+    "contents: T -> image: dtype",
+    T=(string, uint8),
     attributes={"channels": 0, "dtype": uint8, "formats": REQUIRED, "ratio": 1},
     infer=_decoded_shape,
     kernel=_decode,
@@ -97,7 +101,7 @@ def decode_png(
     """The pixels of a PNG image.
 
     Args:
-        contents: of a file, a string scalar.
+        contents: of a file, a string scalar, or uint8 [bytes].
         channels: 1 (grey), 2 (grey and opacity), 3 (red, green, blue), 4 (and opacity), or 0 for as
             many as the image has.
         dtype: uint8 or uint16.
@@ -122,7 +126,7 @@ def decode_jpeg(
     """The pixels of a JPEG image.
 
     Args:
-        contents: of a file, a string scalar.
+        contents: of a file, a string scalar, or uint8 [bytes].
         channels: 1 (grey), 3 (red, green, blue), or 0 for as many as the image has.
         ratio: by how much to shrink it while decoding, which saves time: 1, 2, 4 or 8.
         name: the operation's name.
@@ -144,7 +148,7 @@ def decode_image(
     """The pixels of a PNG, JPEG, GIF or BMP image, whichever it is.
 
     Args:
-        contents: of a file, a string scalar.
+        contents: of a file, a string scalar, or uint8 [bytes].
         channels: 1 (grey), 3 (red, green, blue), 4 (and opacity), or 0 for as many as the image
             has.
         dtype: uint8 and uint16 as `decode_png` has them; others as by `convert_image_dtype`.
@@ -170,7 +174,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     """The pixels of a BMP image.
 
     Args:
-        contents: of a file, a string scalar.
+        contents: of a file, a string scalar, or uint8 [bytes].
         channels: 1 (grey), 3 (red, green, blue), 4 (and opacity), or 0 for as many as the image
             has.
         name: the operation's name.

@@ -54,7 +54,7 @@ def stacked_cell(cells: Sequence[Cell], name: str | None = None) -> Cell:
 
     states = [_sizes_of(each)[0] for each in cells]
     is_known = all(size is not None for size in states)
-    return _sized(cell, tuple(states) if is_known else None, _sizes_of(cells[-1])[1])
+    return sized(cell, tuple(states) if is_known else None, _sizes_of(cells[-1])[1])
 
 
 def residual_cell(cell: Cell, name: str | None = None) -> Cell:
@@ -72,7 +72,7 @@ def residual_cell(cell: Cell, name: str | None = None) -> Cell:
             output, following = cell(x, state)
             return x + output, following
 
-    return _sized(with_input, *_sizes_of(cell))
+    return sized(with_input, *_sizes_of(cell))
 
 
 def dropout_cell(
@@ -100,7 +100,7 @@ def dropout_cell(
             output, following = cell(_dropped(x, input_rate, seed), state)
             return _dropped(output, output_rate, seed), following
 
-    return _sized(with_dropout, *_sizes_of(cell))
+    return sized(with_dropout, *_sizes_of(cell))
 
 
 def _sizes_of(cell: Cell) -> tuple[Any, Any]:
@@ -108,7 +108,7 @@ def _sizes_of(cell: Cell) -> tuple[Any, Any]:
     return getattr(cell, "state_size", None), getattr(cell, "output_size", None)
 
 
-def _sized(cell: Any, state_size: Any, output_size: Any) -> Cell:
+def sized(cell: Any, state_size: Any, output_size: Any) -> Cell:
     """A cell that tells these sizes, which `dynamic_rnn` asks for."""
     if state_size is not None:
         cell.state_size = state_size

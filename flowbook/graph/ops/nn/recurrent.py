@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
@@ -25,9 +25,21 @@ from flowbook.graph.ops.math.elementwise import sigmoid, tanh
 from flowbook.graph.ops.nn.activations import bias_add
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
-__all__ = ["gru_cell", "lstm_cell", "rnn_cell"]
+__all__ = ["LSTMState", "gru_cell", "lstm_cell", "rnn_cell"]
 
 Activation = Callable[[Any], Any]
+
+
+class LSTMState(NamedTuple):
+    """The state of a long short-term memory; a plain pair `(c, h)` will do, too.
+
+    Attributes:
+        c: the memory.
+        h: the last output.
+    """
+
+    c: Any
+    h: Any
 
 
 def _linear(x: Any, h: Any, kernel: Any, bias: Any) -> Tensor:
@@ -123,8 +135,8 @@ def lstm_cell(
 
     Args:
         x: [batch, width], of a floating-point dtype.
-        state: `(c, h)`: the memory [batch, units] and the last output [batch, outputs]; there are
-            as many outputs as units, unless they are projected.
+        state: `(c, h)`, such as an `LSTMState`: the memory [batch, units] and the last output
+            [batch, outputs]; there are as many outputs as units, unless they are projected.
         kernel: [width + outputs, 4 * units].
         bias: [4 * units], or None.
         forget_bias: added to the forget gate, so that it begins open.
@@ -137,7 +149,7 @@ def lstm_cell(
         name: the name scope.
 
     Returns:
-        `(h', (c', h'))`.
+        `(h', (c', h'))`, of which the state is an `LSTMState` if the last one was.
 
     Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; Gers et al., 2000; with
     peepholes and projection Sak et al., 2014.
@@ -167,7 +179,7 @@ def lstm_cell(
             h = matmul(h, projection)
             if projection_clip is not None:
                 h = clip_by_value(h, -projection_clip, projection_clip)
-    return h, (c, h)
+    return h, (LSTMState(c, h) if isinstance(state, LSTMState) else (c, h))
 
 
 def gru_cell(

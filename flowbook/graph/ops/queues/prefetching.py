@@ -12,9 +12,9 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import OUTSIDE, STREAM
+from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queue_ops import dequeue_op, source_queue_op
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
-from flowbook.graph.ops.queues.queues import Queue
 
 next_element_op: OpDef[list[Tensor]] = OpDef(
     "NextElement",

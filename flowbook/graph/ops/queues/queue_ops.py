@@ -98,7 +98,7 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-# What takes elements out; readers take the names of files.
+# What takes elements out, and what puts some in; readers take the names of files.
 TAKING = (
     "QueueDequeue",
     "QueueDequeueBucket",
@@ -107,9 +107,10 @@ TAKING = (
     "ReaderRead",
     "ReaderReadUpTo",
 )
+PUTTING = ("QueueEnqueue", "QueueEnqueueMany")
 
 _FOR_ROOM = waits_for(*TAKING)
-_FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
+_FOR_ELEMENTS = waits_for(*PUTTING, "QueueClose")
 
 enqueue_op: OpDef[Operation] = waiting_op(
     "QueueEnqueue",

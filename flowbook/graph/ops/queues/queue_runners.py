@@ -17,7 +17,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.queues.queues import Queue
+from flowbook.graph.ops.queues.queue import Queue
 
 __all__ = ["QueueRunner"]
 

@@ -17,7 +17,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import READER, Access, Touch
-from flowbook.graph.ops.queues.queues import Queue
+from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 __all__ = [
@@ -145,7 +145,8 @@ class Reader:
     record after the last one that it was given. Where threads read ahead, as those of `batch` do,
     what they have read and no step has used is left out when it goes on: at most what the queues
     between hold, and what each thread has under way. No record comes twice. What a named container
-    shares is saved in no checkpoint.
+    shares is saved with each session whose graph has it, as a variable there is, and a restore
+    changes it for all of them.
 
     Attributes:
         op: the operation that produces its handle.

@@ -14,7 +14,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -99,6 +99,9 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
         initial: what an empty segment gets.
     """
     wide = wide_dtype(rows.dtype)
+    if xp is not np and ids.size:
+        found = _combined_in_turns(xp, ufunc, rows.astype(wide), ids, count, initial)
+        return found.astype(rows.dtype, copy=False)
     if ufunc == "add" and ids.size:
         flat = xp.reshape(rows, (ids.size, -1)).astype(wide, copy=False)
         sums = sums_by_id(xp, flat, ids, count)
@@ -118,6 +121,32 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
         starts = xp.concatenate([xp.zeros(1, int), xp.flatnonzero(ids[1:] != ids[:-1]) + 1])
         result[ids[starts]] = combine.reduceat(rows, starts, axis=0, dtype=wide)
     return result.astype(rows.dtype, copy=False)
+
+
+def _combined_in_turns(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any) -> Any:
+    """As `combined`, where many elements are computed at once, and nobody waits for their number.
+
+    In the order of their ids, each row is combined with the one before it in its segment, then with
+    the one two before, four before: in the end the last row of a segment has all of them. So the
+    result is the same in every run, as that of atomic additions is not.
+    """
+    order = order_by_id(xp, ids, count)
+    ids, rows = ids[order], rows[order]
+    combine, distance = getattr(xp, ufunc), 1
+    while distance < ids.size:
+        nearer, further = rows[:-distance], rows[distance:]
+        is_one = _beside(ids[distance:] == ids[:-distance], rows)
+        rows[distance:] = xp.where(is_one, combine(nearer, further), further)
+        distance *= 2
+    ends = xp.searchsorted(ids, xp.arange(count, dtype=ids.dtype), side="right")
+    last = xp.maximum(ends - 1, 0)
+    is_there = _beside((ends > 0) & (ids[last] == xp.arange(count)), rows)
+    return xp.where(is_there, rows[last], xp.full((), initial, dtype=rows.dtype))
+
+
+def _beside(chosen: Any, rows: Any) -> Any:
+    """Truth values of rows with an axis for each of the rows' own."""
+    return chosen.reshape(-1, *[1] * (rows.ndim - 1))
 
 
 def order_by_id(xp: Any, ids: Any, count: int) -> Any:
@@ -227,7 +256,6 @@ def _unsorted(
         S=INDICES,
         infer=_segments_shape,
         kernel=kernel,
-        kinds=HOST,
         host_args=("num_segments",),
         grad=grad,
         aliases={},
@@ -328,7 +356,6 @@ segment_mean_op = OpDef(
     attributes={"power": 1.0},
     infer=_means_shape,
     kernel=_mean,
-    kinds=HOST,
     host_args=("num_segments",),
     grad=mean_gradient,
     aliases={},
@@ -411,7 +438,6 @@ segment_mean_gradient_op = OpDef(
     attributes={"power": REQUIRED},
     infer=_taken_shape,
     kernel=_take_mean,
-    kinds=HOST,
     grad=lambda op, dz: (
         segment_mean_op(
             dz,

@@ -9,10 +9,9 @@ from flowbook.graph.definition.inference import no_flops, nothing
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.mark_types import TRAINING_MARK, UPDATE_MARK
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.summaries import TRAINING_MARK
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.updates import MARK
 
 __all__ = ["mark_as_update"]
 
@@ -20,7 +19,7 @@ Marked = TypeVar("Marked", Operation, Tensor)
 
 # An operation does not change: the mark is one of its own, which waits for what it marks.
 mark_update_op: OpDef[Operation] = OpDef(
-    MARK,
+    UPDATE_MARK,
     "->",
     infer=nothing,
     kernel=lambda xp: (),
@@ -58,7 +57,7 @@ def mark_as_update(operation: Marked) -> Marked:
     """
     if not isinstance(operation, Operation | Tensor):
         raise InvalidTypeError(f"what is marked is an operation, not {operation!r}").at(
-            MARK, sites.capture()
+            UPDATE_MARK, sites.capture()
         )
     graph = operation.graph
     marked = graph.as_operation(operation)

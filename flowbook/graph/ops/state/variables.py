@@ -31,6 +31,7 @@ from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
+from flowbook.graph.ops.state.temporary import is_temporary, write_temporary
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
 __all__ = [
@@ -458,10 +459,16 @@ class Variable(Arithmetic):
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+# How these change what is there.
+_COMBINED = {assign_op: "", assign_add_op: "add", assign_sub_op: "subtract"}
+
+
 def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
     """Build a write to a variable."""
     if isinstance(ref, Tensor) and ref.op.variable is not None:
         ref = ref.op.variable
+    if isinstance(ref, Tensor) and op_def in _COMBINED and is_temporary(ref):
+        return write_temporary(ref, values[0], _COMBINED[op_def], name=name)
     if not isinstance(ref, Variable):
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()

@@ -148,17 +148,12 @@ def decode_npz(
         InvalidArgumentError: in the run, if an array has another dtype or shape.
     """
     with located("decode_npz"):
-        if not isinstance(arrays, Mapping) or not arrays:
-            raise InvalidTypeError(f"arrays are a dict of what to read, not {arrays!r:.80}")
+        _check_wanted("arrays", arrays)
         for key, promised in arrays.items():
             if not isinstance(promised, tuple | list) or len(promised) != 2:
                 raise InvalidTypeError(f"array {key!r} is (dtype, shape), not {promised!r:.80}")
-        dtypes = [as_dtype(dtype) for dtype, _ in arrays.values()]
-        shapes = [Shape(shape) for _, shape in arrays.values()]
-    found = decode_npz_op(
-        contents, names=tuple(arrays), dtypes=tuple(dtypes), shapes=tuple(shapes), name=name
-    )
-    return dict(zip(arrays, found, strict=True))
+        promised = {key: (as_dtype(t), Shape(shape)) for key, (t, shape) in arrays.items()}
+    return _read(decode_npz_op, contents, promised, name)
 
 
 @decode_parquet_op.front
@@ -183,14 +178,23 @@ def decode_parquet(
         InvalidArgumentError: in the run, if a column has another dtype, or values are missing.
     """
     with located("decode_parquet"):
-        if not isinstance(columns, Mapping) or not columns:
-            raise InvalidTypeError(f"columns are a dict of what to read, not {columns!r:.80}")
-        dtypes = [as_dtype(dtype) for dtype in columns.values()]
-    found = decode_parquet_op(
-        contents,
-        names=tuple(columns),
-        dtypes=tuple(dtypes),
-        shapes=(Shape([None]),) * len(dtypes),
-        name=name,
-    )
-    return dict(zip(columns, found, strict=True))
+        _check_wanted("columns", columns)
+        promised = {key: (as_dtype(dtype), Shape([None])) for key, dtype in columns.items()}
+    return _read(decode_parquet_op, contents, promised, name)
+
+
+def _check_wanted(what: str, given: Any) -> None:
+    if not isinstance(given, Mapping) or not given:
+        raise InvalidTypeError(f"{what} are a dict of what to read, not {given!r:.80}")
+
+
+def _read(
+    op_def: OpDef[list[Tensor]],
+    contents: Any,
+    promised: Mapping[str, tuple[DType, Shape]],
+    name: str | None,
+) -> dict[str, Tensor]:
+    """What a file holds, by names, each of which has a dtype and a shape."""
+    dtypes, shapes = zip(*promised.values(), strict=True)
+    found = op_def(contents, names=tuple(promised), dtypes=dtypes, shapes=shapes, name=name)
+    return dict(zip(promised, found, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,9 @@ def _columns(records: Tensor, defaults: Sequence[Tensor], **_: Any) -> list[Shap
 
 
 def _check_default(shape: Any) -> None:
-    if not any(Shape(shape).is_compatible_with(fitting) for fitting in ([], [0], [1])):
+    if shape not in ((), (0,), (1,)) and not any(
+        Shape(shape).is_compatible_with(fitting) for fitting in ([], [0], [1])
+    ):
         raise InvalidArgumentError(
             f"a default is a scalar or a vector of one element, or of none where a field may not "
             f"be missing, not of shape {Shape(shape)}"
@@ -37,6 +39,8 @@ def _check_default(shape: Any) -> None:
 
 
 def _fields(record: bytes, delimiter: str, quoted: bool) -> list[bytes]:
+    if not (quoted and b'"' in record) and b"\n" not in record and b"\r" not in record:
+        return record.split(delimiter.encode())
     # Each byte as one character, so that text of any encoding stays as it is.
     reader = csv.reader(
         [record.decode("latin-1")],
@@ -63,26 +67,67 @@ def _decode(
 ) -> tuple[Any, ...]:
     for default in defaults:
         _check_default(default.shape)
-    readers = [(lambda text: text) if t is string else number_reader(t) for t in Tout]
-    found = [np.empty(records.shape, object if t is string else t.numpy) for t in Tout]
-    missing = {b"", na_value.encode()}
-    for place, record in np.ndenumerate(records):
-        fields = _fields(record, field_delim, use_quote_delim)
-        wanted = select_cols or range(len(Tout))
-        if (not select_cols and len(fields) != len(Tout)) or max(wanted, default=-1) >= len(fields):
+    columns = select_cols or tuple(range(len(Tout)))
+    rows = []
+    for number, record in enumerate(records.ravel().tolist()):
+        try:
+            fields = _fields(record, field_delim, use_quote_delim)
+            if len(fields) != len(Tout) if not select_cols else len(fields) <= columns[-1]:
+                count = f"more than {columns[-1]}" if select_cols else len(Tout)
+                raise InvalidArgumentError(f"{record!r:.60} has {len(fields)} fields, not {count}")
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
+        rows.append(fields)
+    found = []
+    for column, dtype, default in zip(columns, Tout, defaults, strict=True):
+        texts = [fields[column] for fields in rows]
+        try:
+            values = _values(texts, dtype, default, {b"", na_value.encode()})
+        except _Wrong as wrong:
+            record = records.ravel()[wrong.number]
+            which = _which(wrong.number, records)
             raise InvalidArgumentError(
-                f"{record!r:.60} has {len(fields)} fields, not "
-                f"{f'more than {max(wanted)}' if select_cols else len(Tout)}"
-            )
-        for result, column, read, default in zip(found, wanted, readers, defaults, strict=True):
-            text = fields[column]
-            if text not in missing:
-                result[place] = read(text)
-            elif default.size:
-                result[place] = default.item()
-            else:
-                raise InvalidArgumentError(f"field {column} of {record!r:.60} is missing")
+                f"field {column} of {record!r:.60} {wrong}{which}",
+                hint="the first field and the first record are 0",
+            ) from None
+        result = np.empty(records.size, object if dtype is string else dtype.numpy)
+        result[:] = values
+        found.append(result.reshape(records.shape))
     return tuple(found)
+
+
+class _Wrong(Exception):
+    """What is wrong with a field; `number` says in which record."""
+
+    def __init__(self, what: str, number: int) -> None:
+        super().__init__(what)
+        self.number = number
+
+
+def _values(texts: Sequence[bytes], dtype: DType, default: Any, missing: Container[bytes]) -> Any:
+    """The values of one field of all records."""
+    read = None if dtype is string else number_reader(dtype)
+    instead = default.item() if default.size else None
+    values: list[Any] = []
+    for text in texts:
+        if text not in missing:
+            try:
+                values.append(text if read is None else read(text))
+            except InvalidArgumentError as error:
+                raise _Wrong(f"is to be {dtype.name}: {error.message}", len(values)) from None
+        elif instead is not None:
+            values.append(instead)
+        else:
+            raise _Wrong("is missing", len(values))
+    return values
+
+
+def _which(number: int, records: Any) -> str:
+    """Which of the records is meant, where there are several."""
+    if not records.ndim:
+        return ""
+    place = [int(index) for index in np.unravel_index(number, records.shape)]
+    return f" (record {place[0] if len(place) == 1 else place})"
 
 
 decode_csv_op: OpDef[list[Tensor]] = OpDef(
@@ -132,8 +177,9 @@ def decode_csv(
         For each default a tensor of the records' shape.
 
     Raises:
-        InvalidArgumentError: in the run, if a record has other fields, or one is no number, or
-            longer than `csv.field_size_limit()` of Python's own reader.
+        InvalidArgumentError: in the run, with the record and the field, if a record has other
+            fields, or one is no number, or is in quotes and longer than `csv.field_size_limit()`
+            of Python's own reader.
 
     >>> import flowbook as fb
     >>> x, label = fb.decode_csv(["0.5,cat", ',"a, b"'], [[1.0], ["?"]])

@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import DType, as_dtype, float32, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import example_of, features_of, rows_as_sparse, values_of
+from flowbook.graph.numerics.examples import example_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.text.feature_steps import parse_steps_op
+from flowbook.graph.ops.text.feature_values import Placed, parse_example_op
 
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "SparseFeature",
     "VarLenFeature",
     "parse_example",
     "parse_single_example",
@@ -60,6 +60,26 @@ class VarLenFeature:
 
 
 @dataclass(frozen=True)
+class SparseFeature:
+    """Values and where they are, in features of their own, which become one sparse tensor.
+
+    Args:
+        index_key: the feature with the places of the values, int64; of a tensor of several
+            dimensions a list of one feature for each.
+        value_key: the feature with the values.
+        dtype: of the values: float32, int64 or string.
+        size: of the dimension, or a list as long as that of `index_key`.
+        already_sorted: whether the places are in ascending order in every example.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+
+@dataclass(frozen=True)
 class FixedLenSequenceFeature:
     """A feature of any number of steps, each of one shape, which becomes a tensor.
 
@@ -79,86 +99,6 @@ class FixedLenSequenceFeature:
     default_value: Any = None
 
 
-def _shapes(
-    serialized: Tensor,
-    defaults: list[Tensor],
-    shapes: tuple[Shape, ...],
-    ragged: tuple[str, ...],
-    **_: Any,
-) -> list[Shape]:
-    if serialized.shape.rank not in (0, 1):
-        raise InvalidArgumentError(
-            f"examples are a string scalar or vector, not of shape {serialized.shape}"
-        )
-    dense = [serialized.shape.concatenate(shape) for shape in shapes]
-    rank = serialized.shape.rank + 1
-    return [*dense, *[Shape(s) for _ in ragged for s in ([None, rank], [None], [rank])]]
-
-
-def _parse(
-    xp: Any,
-    serialized: Any,
-    *defaults: Any,
-    names: tuple[str, ...],
-    shapes: tuple[Shape, ...],
-    may_miss: tuple[bool, ...],
-    ragged: tuple[str, ...],
-    Tout: tuple[DType, ...],
-) -> tuple[Any, ...]:
-    dense = [
-        np.empty((*serialized.shape, *shape), dtype.numpy)
-        for shape, dtype in zip(shapes, Tout, strict=False)
-    ]
-    types = Tout[len(names) + 1 :: 3]
-    found: list[list[tuple[tuple[int, ...], Any]]] = [[] for _ in ragged]
-    for place, record in np.ndenumerate(serialized):
-        features = features_of(record)
-        for target, name, default, may in zip(dense, names, defaults, may_miss, strict=True):
-            values = values_of(features, name, target.dtype)
-            if values is None and not may:
-                raise InvalidArgumentError(f"example {_number(place)}has no feature {name!r}")
-            values = default if values is None else values
-            part = target[place]
-            if values.size != np.size(part):
-                raise InvalidArgumentError(
-                    f"feature {name!r} of example {_number(place)}has {values.size} values, "
-                    f"not the {np.size(part)} of shape {list(np.shape(part))}"
-                )
-            target[(*place, ...)] = values.reshape(np.shape(part))
-        for rows, name, dtype in zip(found, ragged, types, strict=True):
-            values = values_of(features, name, dtype.numpy)
-            if values is not None:
-                rows.append((place, values))
-    sparse = [
-        rows_as_sparse(rows, serialized.shape, dtype.numpy)
-        for rows, dtype in zip(found, types, strict=True)
-    ]
-    return (*dense, *[part for parts in sparse for part in parts])
-
-
-def _number(place: tuple[int, ...]) -> str:
-    return f"{place[0]} (the first is 0) " if place else ""
-
-
-parse_example_op: OpDef[list[Tensor]] = OpDef(
-    "ParseExample",
-    "serialized: string, defaults: *defaults -> output: *Tout",
-    attributes={
-        "names": REQUIRED,
-        "shapes": REQUIRED,
-        "may_miss": REQUIRED,
-        "ragged": REQUIRED,
-        "Tout": REQUIRED,
-    },
-    infer=_shapes,
-    kernel=_parse,
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=uncounted,
-)
-
-
 @parse_example_op.front
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None
@@ -167,8 +107,8 @@ def parse_example(
 
     Args:
         serialized: a string vector, each element an example as bytes.
-        features: what to read, by name: `FixedLenFeature`, `FixedLenSequenceFeature` or
-            `VarLenFeature`.
+        features: what to read, by name: `FixedLenFeature`, `FixedLenSequenceFeature`,
+            `VarLenFeature`, or by a name of one's own `SparseFeature`.
         name: the operation's name.
 
     Returns:
@@ -177,7 +117,7 @@ def parse_example(
 
     Raises:
         InvalidArgumentError: in the run, if bytes are no example, or one lacks a feature without a
-            default, or has other values of it.
+            default, or has other values of it, or places that do not fit its values.
 
     >>> import flowbook as fb
     >>> records = [fb.serialize_example({"n": [3], "x": [0.5, 1.5]}) for _ in range(2)]
@@ -207,7 +147,8 @@ def _parsed(
     what: str, serialized: Any, features: Mapping[str, Any], rank: int, name: str | None
 ) -> dict[str, Any]:
     with located(what):
-        check_features(features, (FixedLenFeature, FixedLenSequenceFeature, VarLenFeature))
+        kinds = FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature
+        check_features(features, kinds)
         if not features:
             raise InvalidTypeError("features are a dict of what to read, not {}")
         records = records_of(serialized, rank)
@@ -260,6 +201,7 @@ def parsed_features(records: Tensor, features: Mapping[str, Any], name: str) -> 
     with located(name):
         fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
         ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
+        placed = {k: _placed(k, f) for k, f in features.items() if isinstance(f, SparseFeature)}
         types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
         shapes = _known_shapes(fixed)
         defaults = [
@@ -278,11 +220,15 @@ def parsed_features(records: Tensor, features: Mapping[str, Any], name: str) -> 
             ]
         ),
         ragged=tuple(ragged),
-        Tout=(*[types[k] for k in fixed], *[t for k in ragged for t in (int64, types[k], int64)]),
+        placed=tuple(placed.values()),
+        Tout=(
+            *[types[k] for k in fixed],
+            *[t for k in (*ragged, *placed) for t in (int64, types[k], int64)],
+        ),
         name=name,
     )
     sparse = _sparse_tensors(found[len(fixed) :])
-    return dict(zip((*fixed, *ragged), (*found[: len(fixed)], *sparse), strict=True))
+    return dict(zip((*fixed, *ragged, *placed), (*found[: len(fixed)], *sparse), strict=True))
 
 
 def parsed_steps(
@@ -332,6 +278,24 @@ def _filling(feature: FixedLenSequenceFeature, dtype: DType) -> Any:
     if feature.default_value is not None:
         return feature.default_value
     return b"" if dtype is string else 0
+
+
+def _placed(key: str, feature: SparseFeature) -> Placed:
+    keys, sizes = (
+        tuple(each) if isinstance(each, list | tuple) else (each,)
+        for each in (feature.index_key, feature.size)
+    )
+    if not keys or len(keys) != len(sizes):
+        raise InvalidArgumentError(
+            f"feature {key!r} has {len(keys)} index keys and {len(sizes)} sizes"
+        )
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            raise InvalidArgumentError(f"the size of feature {key!r} is from 1 on, not {size!r}")
+    for each in (*keys, feature.value_key):
+        if not isinstance(each, str):
+            raise InvalidTypeError(f"the keys of feature {key!r} are names, not {each!r}")
+    return keys, feature.value_key, tuple(map(int, sizes)), bool(feature.already_sorted)
 
 
 def _sparse_tensors(parts: Sequence[Tensor]) -> list[SparseTensor]:

@@ -7,6 +7,7 @@ import binascii
 import math
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def _to_number(xp: Any, input: Any, out_type: DType) -> Any:
     return mapped(number_reader(out_type), input, dtype=out_type.numpy)
 
 
+@cache
 def number_reader(dtype: DType) -> Callable[[bytes], Any]:
     """What reads a number of a dtype that a string spells.
 
@@ -49,10 +51,11 @@ def number_reader(dtype: DType) -> Callable[[bytes], Any]:
     """
     if dtype.is_floating:
         return lambda text: _read(float, text)
+    least, most = dtype.min, dtype.max
 
     def read(text: bytes) -> int:
         number = _read(int, text)
-        if not dtype.min <= number <= dtype.max:
+        if not least <= number <= most:
             raise InvalidArgumentError(f"{text!r} does not fit {dtype.name}")
         return number  # type: ignore[no-any-return]
 

@@ -56,6 +56,14 @@ def test_png_there_and_back(channels: int, dtype: Any) -> None:
     np.testing.assert_array_equal(evaluate(image.decode_image(contents, dtype=dtype)), given)
 
 
+def test_a_file_as_bytes() -> None:
+    given = pixels(3)
+    contents = np.frombuffer(file_of(given, "PNG"), np.uint8)
+    np.testing.assert_array_equal(evaluate(image.decode_image(contents)), given)
+    with pytest.raises(Error, match="a vector of bytes, not of shape"):
+        image.decode_png(contents[None])
+
+
 def test_depths() -> None:
     deep = pixels(3, np.uint16)
     np.testing.assert_array_equal(evaluate(image.decode_png(image.encode_png(deep))), deep >> 8)

@@ -22,6 +22,8 @@ from flowbook.graph.model.resource_key import ResourceKey
 class Call:
     """What an operation is told, as an asynchronous kernel's context would be."""
 
+    is_patient = True
+
     xp = np
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph.ops.queues.queues import Queue
+from flowbook.graph.ops.queues.queue import Queue
 from tests.exec.state.executors import EXECUTORS, run_in
 from tests.exec.state.threads import run_together
 from tests.graph.ops.queues.waiting import begun, waiters

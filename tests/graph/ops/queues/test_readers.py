@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -341,8 +341,8 @@ def test_an_interrupt_of_who_brings_a_name_does_not_forget_who_waits() -> None:
 class Interrupted(list[Any]):
     """Is interrupted when something has been added, where no call of Flowbook's own is."""
 
-    def append(self, element: Any) -> None:
-        super().append(element)
+    def extend(self, elements: Iterable[Any]) -> None:
+        super().extend(elements)
         raise KeyboardInterrupt
 
 
@@ -353,9 +353,21 @@ def test_an_interrupt_where_a_record_is_handed_over(sess: fb.Session) -> None:
     resource, target = held(sess, reader), Interrupted()
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            resource.take(target)
+            resource.take(target, 2)
         assert not target
     assert sess.run(value) == b"2"
+
+
+def test_what_is_before_damage_is_read_before_its_error(sess: fb.Session, tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    path.write_bytes(b"0011223")
+    reader, names = fb.FixedLengthRecordReader(2), producer([str(path)])
+    some, one = reader.read_up_to(names, 10)[1], reader.read(names)[1]
+    with pytest.raises(fb.errors.DataLossError):
+        sess.run(some)
+    assert [sess.run(one) for _ in range(3)] == [b"00", b"11", b"22"]
+    with pytest.raises(fb.errors.DataLossError):
+        sess.run(one)
 
 
 # State

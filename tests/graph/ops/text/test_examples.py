@@ -170,3 +170,54 @@ def test_numbers_of_all_kinds_are_written() -> None:
     assert (found["u"], found["h"]) == (200, 0.5)
     with pytest.raises(fb.errors.InvalidArgumentError, match="feature 'n'"):
         fb.serialize_example({"n": np.uint64(2**64 - 1)})
+
+
+def test_sparse_features_have_the_values_and_places_of_tensorflow() -> None:
+    records = [
+        fb.serialize_example({"ix": [3, 0], "iy": [1, 2], "v": [1.5, 2.5]}),
+        fb.serialize_example({}),
+        fb.serialize_example({"ix": [4], "iy": [0], "v": [9.0]}),
+    ]
+    features = {
+        "one": fb.SparseFeature("ix", "v", fb.float32, 5),
+        "two": fb.SparseFeature(["ix", "iy"], "v", fb.float32, [5, 3]),
+        "as it is": fb.SparseFeature("ix", "v", fb.float32, 5, already_sorted=True),
+        "v": fb.VarLenFeature(fb.float32),
+    }
+    tensors = fb.parse_example(records, features)
+    assert tensors["two"].indices.shape.dims == (None, 3)
+    found = run(tensors)
+    single = run([fb.parse_single_example(record, features) for record in records])
+    # As tf.io.parse_example gives them.
+    for name, indices, values, shape in (
+        ("one", [[0, 0], [0, 3], [2, 4]], [2.5, 1.5, 9.0], [3, 5]),
+        ("two", [[0, 0, 2], [0, 3, 1], [2, 4, 0]], [2.5, 1.5, 9.0], [3, 5, 3]),
+        ("as it is", [[0, 3], [0, 0], [2, 4]], [1.5, 2.5, 9.0], [3, 5]),
+        ("v", [[0, 0], [0, 1], [2, 0]], [1.5, 2.5, 9.0], [3, 2]),
+    ):
+        assert [part.tolist() for part in found[name]] == [indices, values, shape]
+        for row, each in enumerate(single):
+            assert each[name].indices.tolist() == [i[1:] for i in indices if i[0] == row]
+            assert name == "v" or each[name].dense_shape.tolist() == shape[1:]
+
+
+def test_sparse_features_that_do_not_fit_are_named() -> None:
+    good = fb.serialize_example({"i": [0], "v": [1.5]})
+    feature = {"x": fb.SparseFeature("i", "v", fb.float32, 4)}
+    for values, words in (
+        ({"i": [0, 1], "v": [1.0]}, "example 1 .*has 2 places in feature 'i' for 1 values in 'v'"),
+        ({"i": [4], "v": [1.0]}, "has the place 4 in feature 'i', where there are 4, from 0 on"),
+        ({"i": [-1], "v": [1.0]}, "has the place -1"),
+        ({"i": [1.0], "v": [1.0]}, "example 1 .*feature 'i' holds float32, not int64"),
+    ):
+        found = fb.parse_example([good, fb.serialize_example(values)], feature)
+        with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError, match=words):
+            sess.run(found)
+    for arguments, words in (
+        ((["i", "j"], "v", fb.float32, 4), "2 index keys and 1 sizes"),
+        (("i", "v", fb.float32, 0), "size of feature 'x' is from 1 on"),
+        ((3, "v", fb.float32, 4), "keys of feature 'x' are names, not 3"),
+        (("i", "v", fb.int32, 4), "not int32"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=words):
+            fb.parse_example([good], {"x": fb.SparseFeature(*arguments)})

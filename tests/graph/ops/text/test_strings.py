@@ -253,17 +253,23 @@ def test_records_that_are_none() -> None:
     ]
     with fb.Session() as sess:
         for record, message in (
-            ("1,2", "b'1,2' has 2 fields, not 3"),
+            ("1,2", r"b'1,2' has 2 fields, not 3 \(record 1\)"),
             ("", "has 1 fields, not 3"),
-            ("1,,x", "field 1 of b'1,,x' is missing"),
-            ("1,2.5,x", "b'2.5' is no whole number"),
+            ("1,,x", r"field 1 of b'1,,x' is missing \(record 1\)"),
+            ("1,2.5,x", "field 1 of .* is to be int64: b'2.5' is no whole number .record 1."),
+            ("y,2,x", "field 0 of b'y,2,x' is to be float32: b'y' is no number .record 1."),
             ('1,2,"x', "is no record"),
             ("1,2,x\n3,4,y", "is no record"),
             ("1," + "9" * 30 + ",x", "does not fit int64"),
-            ("x" * 10**6, "larger than field limit"),
+            ('"' + "x" * 10**6, "larger than field limit"),
         ):
             with pytest.raises(fb.errors.InvalidArgumentError, match=message):
                 sess.run(fields, {x: ["1,2,x", record]})
+        matrix = fb.decode_csv([["1", "2"], ["3", "x"]], [[0]])
+        with pytest.raises(
+            fb.errors.InvalidArgumentError, match=r"no whole number \(record \[1, 1"
+        ):
+            sess.run(matrix)
         bytes_ = sess.run(fields[2], {x: [b"1,2,\xff\x00\xe4"]})
         assert bytes_.tolist() == [b"\xff\x00\xe4"]
 

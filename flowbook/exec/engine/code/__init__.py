@@ -1,0 +1,1 @@
+"""Units that need no waiting as Python code."""

@@ -1,0 +1,240 @@
+"""The kinds of queue: what holds their elements, and what some of them do beyond waiting.
+
+A source's queue and a saved one belong to checkpoints; one with buckets gives batches of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import operator
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from flowbook.exec.resources.kinds import Birth, makes
+from flowbook.exec.resources.queue import Queue, held_by
+from flowbook.exec.resources.queue_elements import (
+    ByPriority,
+    Element,
+    InBuckets,
+    InOrder,
+    LatestFirst,
+    Shuffled,
+    exhaust,
+    padded,
+    rows_of,
+)
+from flowbook.exec.resources.random_state import seeded
+from flowbook.exec.resources.waiting import Attempt
+from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.model.dtypes import string
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+)
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.touch import (
+    BUCKET_QUEUE,
+    FIFO_QUEUE,
+    PADDING_FIFO_QUEUE,
+    PRIORITY_QUEUE,
+    RANDOM_SHUFFLE_QUEUE,
+    SAVED_QUEUE,
+    STACK,
+)
+
+
+class SourceQueue(Queue):
+    """A queue of what a source gives, one after the other, which a checkpoint keeps the place of.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(FIFO_QUEUE.name, name, attributes, InOrder())
+        # How many more had been taken than were taken of it, and how many of these come again.
+        self._before = 0
+        self._again = 0
+
+    def put(self, source: deque[Element], count: int) -> None:
+        """See `Queue`; what was taken before is left out."""
+        again = min(self._again, count)
+        exhaust(map(deque.popleft, repeat(source, again)))
+        self._again -= again
+        super().put(source, count - again)
+
+    def state(self) -> Any:
+        """How many elements have been taken."""
+        with self._lock:
+            return self._before + self._taken
+
+    def set_state(self, state: Any) -> None:
+        """Go on behind so many elements of the source, which begins with the first."""
+        taken = operator.index(state)
+        if taken < 0:
+            raise ValueError(f"{taken} elements cannot have been taken")
+        with self._lock:
+            self._before, self._again = taken - self._taken, taken
+
+    def start_over(self) -> None:
+        """See `Queue`."""
+        super().start_over()
+        self.set_state(0)
+
+    @property
+    def _taken(self) -> int:
+        return self._put - self._dropped - len(self.elements)
+
+
+class BucketQueue(Queue):
+    """A queue that gives batches of elements of one bucket.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    elements: InBuckets
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        self._sizes: tuple[int, ...] = attributes["sizes"]
+        elements = InBuckets(self._sizes)
+        super().__init__(BUCKET_QUEUE.name, name, attributes, elements, stack=padded)
+
+    def dequeue_bucket(self, call: AsyncContext, is_less_enough: bool) -> None:
+        """Take out a batch of one bucket or, once it is closed, those that are left in one."""
+        self._join(_DequeueBucket(call, self, min(self._sizes), is_less_enough), self._taking)
+
+    def _check(self, components: Sequence[Any], shapes: Sequence[Shape]) -> None:
+        super()._check(components, shapes)
+        for bucket in np.ravel(components[0]):
+            if not 0 <= bucket < len(self._sizes):
+                raise InvalidArgumentError(
+                    f"there is no bucket {bucket}: queue {self.name!r} has {len(self._sizes)}"
+                )
+
+
+class SavedQueue(Queue):
+    """A queue of scalars that belongs to a checkpoint: those that nobody has taken, in order.
+
+    What waits to be put in counts as being in it. Whether it is closed is no part of its state: who
+    fills it finds that there is no more.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    elements: InOrder
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(SAVED_QUEUE.name, name, attributes, InOrder())
+
+    def state(self) -> Any:
+        """The scalars."""
+        with self._lock:
+            taken, coming = (chain.from_iterable(map(held_by, line)) for line in self._lines[::-1])
+            values = [value for (value,) in chain(taken, self.elements, coming)]
+        if self.dtypes[0] is string:
+            return [base64.b64encode(value.item()).decode() for value in values]
+        return base64.b64encode(np.array(values, self.dtypes[0].numpy).tobytes()).decode()
+
+    def set_state(self, state: Any) -> None:
+        """Hold these instead; ValueError or TypeError if they are none."""
+        values: Sequence[Any]
+        if self.dtypes[0] is string:
+            if not isinstance(state, list):
+                raise TypeError("strings are a list")
+            values = [np.array(base64.b64decode(text, validate=True), object) for text in state]
+        else:
+            values = rows_of(
+                np.frombuffer(base64.b64decode(state, validate=True), self.dtypes[0].numpy)
+            )
+        elements = deque([(value,) for value in values])
+        with self._lock:
+            for line in self._lines:
+                for waiting in line:
+                    held_by(waiting).clear()
+            # What it holds instead was neither put in nor taken out.
+            self._dropped += len(self.elements) - len(elements)
+            self.elements.clear()
+            self.elements.put(elements, len(elements))
+            self._serve()
+        self._report()
+
+
+class _DequeueBucket(Attempt):
+    """Takes out a batch of one bucket."""
+
+    __slots__ = ("_is_less_enough", "_least", "_queue", "_taken")
+
+    def __init__(
+        self, call: AsyncContext, queue: BucketQueue, least: int, is_less_enough: bool
+    ) -> None:
+        super().__init__(call)
+        self._queue = queue
+        self._least = least
+        self._is_less_enough = is_less_enough
+        self._taken: deque[Element] = deque()
+
+    def advance(self) -> bool:
+        queue = self._queue
+        if queue.elements.take_batch(self._taken, self._is_less_enough and queue.is_closed):
+            return self.end()
+        return self.end(queue.drained(self._least)) if queue.is_closed else False
+
+    def undo(self) -> None:
+        self._queue.elements.put_back(self._taken)
+
+    def outputs(self) -> Element:
+        return self._queue.batch_of(self._taken)
+
+    def wish(self) -> str:
+        return f"waits for a batch of one bucket of {self._queue.described()}"
+
+
+@makes(FIFO_QUEUE)
+def _fifo_queue(birth: Birth) -> Queue:
+    name, attributes = birth.key.name, birth.attributes
+    if "source" in attributes:
+        return SourceQueue(name, attributes)
+    return Queue(FIFO_QUEUE.name, name, attributes, InOrder())
+
+
+@makes(SAVED_QUEUE)
+def _saved_queue(birth: Birth) -> Queue:
+    return SavedQueue(birth.key.name, birth.attributes)
+
+
+@makes(PADDING_FIFO_QUEUE)
+def _padding_fifo_queue(birth: Birth) -> Queue:
+    name = birth.key.name
+    return Queue(PADDING_FIFO_QUEUE.name, name, birth.attributes, InOrder(), stack=padded)
+
+
+@makes(PRIORITY_QUEUE)
+def _priority_queue(birth: Birth) -> Queue:
+    return Queue(PRIORITY_QUEUE.name, birth.key.name, birth.attributes, ByPriority())
+
+
+@makes(BUCKET_QUEUE)
+def _bucket_queue(birth: Birth) -> Queue:
+    return BucketQueue(birth.key.name, birth.attributes)
+
+
+@makes(STACK)
+def _stack(birth: Birth) -> Queue:
+    return Queue(STACK.name, birth.key.name, birth.attributes, LatestFirst())
+
+
+@makes(RANDOM_SHUFFLE_QUEUE)
+def _random_shuffle_queue(birth: Birth) -> Queue:
+    attributes = birth.attributes
+    seeds = attributes["graph_seed"], attributes["seed"]
+    elements = Shuffled(str(seeded(birth.key.name, *seeds, birth.entropy)))
+    reserve = attributes["min_after_dequeue"]
+    return Queue(RANDOM_SHUFFLE_QUEUE.name, birth.key.name, attributes, elements, reserve)

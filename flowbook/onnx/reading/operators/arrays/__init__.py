@@ -1,0 +1,1 @@
+"""Operators that arrange, pick and convert elements."""

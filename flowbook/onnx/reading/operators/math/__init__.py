@@ -1,0 +1,1 @@
+"""Operators of arithmetic, reductions, matrices, signals and random numbers."""

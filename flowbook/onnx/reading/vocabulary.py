@@ -1,0 +1,283 @@
+"""The operations that translations of ONNX operators are built of."""
+
+from flowbook import image, nn, sparse, strings
+from flowbook.graph.control_flow.while_loop import while_loop
+from flowbook.graph.model import errors
+from flowbook.graph.model.dtypes import (
+    INDICES,
+    SMALL_FLOATS,
+    bool,
+    float8_e8m0fnu,
+    float32,
+    float64,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint32,
+)
+from flowbook.graph.ops.arrays.gathering import gather, one_hot
+from flowbook.graph.ops.arrays.indexing_nd import (
+    gather_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.arrays.masking import boolean_mask
+from flowbook.graph.ops.arrays.ordering import argsort
+from flowbook.graph.ops.arrays.positions import invert_permutation
+from flowbook.graph.ops.arrays.repeating import repeat, tile
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
+from flowbook.graph.ops.arrays.uniqueness import unique, unique_with_counts
+from flowbook.graph.ops.basis.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conj
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import fill, ones_like, range, zeros, zeros_like
+from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.image.files import decode_op
+from flowbook.graph.ops.linalg.einsum import einsum
+from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.linalg.norms import reduce_euclidean_norm
+from flowbook.graph.ops.linalg.solving import matrix_determinant
+from flowbook.graph.ops.math.arithmetic import (
+    add,
+    add_n,
+    divide,
+    floordiv,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    negative,
+    subtract,
+)
+from flowbook.graph.ops.math.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    right_shift,
+)
+from flowbook.graph.ops.math.casting import bitcast
+from flowbook.graph.ops.math.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    where,
+)
+from flowbook.graph.ops.math.complex import abs, complex, imag, real, sign
+from flowbook.graph.ops.math.division import truncatediv, truncatemod
+from flowbook.graph.ops.math.elementwise import (
+    ceil,
+    cos,
+    exp,
+    expm1,
+    floor,
+    is_inf,
+    is_nan,
+    log,
+    reciprocal,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    square,
+    tanh,
+)
+from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.math.powers import pow
+from flowbook.graph.ops.math.special import erf, erfinv
+from flowbook.graph.ops.math.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cosh,
+    sinh,
+    tan,
+)
+from flowbook.graph.ops.nn.clipping import clip_by_value
+from flowbook.graph.ops.random.distributions import random_categorical
+from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
+from flowbook.graph.ops.reduction.counting import count_nonzero
+from flowbook.graph.ops.reduction.reductions import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+)
+from flowbook.graph.ops.reduction.scans import cumprod, cumsum
+from flowbook.graph.ops.reduction.segments import (
+    unsorted_segment_max,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.signal.fourier import fft, ifft
+
+__all__ = [
+    "INDICES",
+    "SMALL_FLOATS",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "clip_by_value",
+    "complex",
+    "concat",
+    "conj",
+    "constant",
+    "convert_to_tensor",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "decode_op",
+    "div_no_nan",
+    "divide",
+    "einsum",
+    "equal",
+    "erf",
+    "erfinv",
+    "errors",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "fft",
+    "fill",
+    "float32",
+    "float64",
+    "float8_e8m0fnu",
+    "floor",
+    "floordiv",
+    "gather",
+    "gather_nd",
+    "greater",
+    "greater_equal",
+    "identity",
+    "ifft",
+    "imag",
+    "image",
+    "int32",
+    "int64",
+    "invert",
+    "invert_permutation",
+    "is_inf",
+    "is_nan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "matmul",
+    "matrix_determinant",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "nn",
+    "not_equal",
+    "one_hot",
+    "ones_like",
+    "pad",
+    "pow",
+    "random_categorical",
+    "random_normal",
+    "random_uniform",
+    "range",
+    "real",
+    "reciprocal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "reverse_sequence",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size",
+    "sparse",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "string",
+    "strings",
+    "subtract",
+    "tan",
+    "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_update",
+    "tile",
+    "transpose",
+    "truncatediv",
+    "truncatemod",
+    "uint32",
+    "uint8",
+    "unique",
+    "unique_with_counts",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sum",
+    "unstack",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,1 @@
+"""Parts of graphs as ONNX models."""

@@ -1,0 +1,46 @@
+"""What TensorFlow's operations become, by their types, in families.
+
+The rules of `OPERATORS` get tensors; those of `BY_REFERENCE` what the nodes before give,
+references to variables and arrays of tensors among it.
+"""
+
+from __future__ import annotations
+
+from flowbook.tensorflow.node import Rules
+from flowbook.tensorflow.operators import (
+    arrays,
+    derivatives,
+    elementwise,
+    images,
+    indexing,
+    linalg,
+    loops,
+    losses,
+    outside,
+    random,
+    reductions,
+    routing,
+    signal,
+    state,
+    text,
+    training,
+    windows,
+)
+
+OPERATORS: Rules = {
+    **arrays.RULES,
+    **derivatives.RULES,
+    **elementwise.RULES,
+    **images.RULES,
+    **indexing.RULES,
+    **linalg.RULES,
+    **losses.RULES,
+    **outside.RULES,
+    **random.RULES,
+    **reductions.RULES,
+    **signal.RULES,
+    **text.RULES,
+    **windows.RULES,
+}
+
+BY_REFERENCE: Rules = {**loops.RULES, **routing.RULES, **state.RULES, **training.RULES}

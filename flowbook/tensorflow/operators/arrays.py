@@ -1,0 +1,171 @@
+"""Constants, placeholders, and the shapes of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.model.dtypes import int32
+from flowbook.graph.ops.arrays.gathering import one_hot
+from flowbook.graph.ops.arrays.positions import invert_permutation
+from flowbook.graph.ops.arrays.repeating import tile
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.arrays.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.basis.broadcasting import broadcast_dynamic_shape, broadcast_to
+from flowbook.graph.ops.basis.constants import (
+    constant,
+    identity,
+    placeholder,
+    placeholder_with_default,
+    prevent_gradient,
+    stop_gradient,
+)
+from flowbook.graph.ops.basis.filling import fill, linspace, ones_like, range, zeros_like
+from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.checks.checking import ensure_shape
+from flowbook.graph.ops.reduction.scans import cumsum
+from flowbook.tensorflow.node import Node, Rules, named
+
+
+def _constant(n: Node) -> Any:
+    return constant(n.array("value"), name=n.scope)
+
+
+def _placeholder(n: Node) -> Any:
+    return placeholder(n.dtype("dtype"), n.shape("shape"), name=n.scope)
+
+
+def _joined(axis_first: bool) -> Any:
+    def rule(n: Node, *inputs: Any) -> Any:
+        axis, values = (inputs[0], inputs[1:]) if axis_first else (inputs[-1], inputs[:-1])
+        return concat(list(values), axis, name=n.scope)
+
+    return rule
+
+
+def _squeeze(n: Node, x: Any) -> Any:
+    return squeeze(x, n.ints("squeeze_dims") or None, name=n.scope)
+
+
+def _split(n: Node, axis: Any, value: Any) -> Any:
+    return split(value, n.whole("num_split"), axis, name=n.scope)
+
+
+def _split_by_sizes(n: Node, value: Any, sizes: Any, axis: Any) -> Any:
+    return split(value, sizes, axis, num=n.whole("num_split"), name=n.scope)
+
+
+def _shapes(n: Node, *inputs: Any) -> Any:
+    return [shape(x, out_type=n.dtype("out_type", int32)) for x in inputs]
+
+
+def _pad(n: Node, x: Any, paddings: Any, value: Any = 0) -> Any:
+    return pad(x, paddings, constant_values=value, name=n.scope)
+
+
+def _mirror_pad(n: Node, x: Any, paddings: Any) -> Any:
+    return pad(x, paddings, mode=n.text("mode"), name=n.scope)
+
+
+def _one_hot(n: Node, indices: Any, depth: Any, on: Any, off: Any) -> Any:
+    return one_hot(indices, depth, on, off, axis=n.whole("axis", -1), name=n.scope)
+
+
+def _space_to_batch(n: Node, x: Any, paddings: Any) -> Any:
+    return space_to_batch_nd(x, [n.whole("block_size")] * 2, paddings, name=n.scope)
+
+
+def _batch_to_space(n: Node, x: Any, crops: Any) -> Any:
+    return batch_to_space_nd(x, [n.whole("block_size")] * 2, crops, name=n.scope)
+
+
+def _concat_offset(n: Node, axis: Any, *shapes: Any) -> Any:
+    """Where each of several joined arrays begins."""
+    axis = int(n.known(axis, "the axis"))
+    sizes = [s[axis] for s in shapes]
+    ends = cumsum(stack(sizes), exclusive=True)
+    places = one_hot(axis, size(shapes[0]), 1, 0, dtype=shapes[0].dtype)
+    return [places * ends[i] for i in range(len(shapes))]
+
+
+def _layout(n: Node) -> str:
+    return n.text("data_format", "NHWC")
+
+
+RULES: Rules = {
+    "BatchToSpace": _batch_to_space,
+    "BatchToSpaceND": named(batch_to_space_nd),
+    "BroadcastArgs": named(broadcast_dynamic_shape),
+    "BroadcastTo": named(broadcast_to),
+    "Concat": _joined(axis_first=True),
+    "ConcatOffset": _concat_offset,
+    "ConcatV2": _joined(axis_first=False),
+    "ConjugateTranspose": named(transpose, conjugate=lambda n: True),
+    "Const": _constant,
+    "DepthToSpace": named(
+        depth_to_space, block_size=lambda n: n.whole("block_size"), data_format=_layout
+    ),
+    "EnsureShape": named(ensure_shape, shape=lambda n: n.shape("shape")),
+    "ExpandDims": named(expand_dims),
+    "Fill": named(fill),
+    "GuaranteeConst": named(identity),
+    "IdentityN": lambda n, *inputs: [identity(x) for x in inputs],
+    "InvertPermutation": named(invert_permutation),
+    "LinSpace": named(linspace),
+    "MirrorPad": _mirror_pad,
+    "OneHot": _one_hot,
+    "OnesLike": named(ones_like),
+    "Pack": lambda n, *inputs: stack(list(inputs), axis=n.whole("axis"), name=n.scope),
+    "Pad": _pad,
+    "PadV2": _pad,
+    "Placeholder": _placeholder,
+    "PlaceholderV2": _placeholder,
+    "PlaceholderWithDefault": lambda n, x: placeholder_with_default(
+        x, n.shape("shape"), name=n.scope
+    ),
+    "PreventGradient": named(prevent_gradient, message=lambda n: n.text("message")),
+    "Range": named(range),
+    "Rank": named(rank),
+    "Reshape": named(reshape),
+    "Reverse": lambda n, x, dims: reverse(
+        x, [i for i, d in enumerate(n.known(dims, "which axes")) if d], name=n.scope
+    ),
+    "ReverseSequence": named(
+        reverse_sequence,
+        seq_axis=lambda n: n.whole("seq_dim"),
+        batch_axis=lambda n: n.whole("batch_dim"),
+    ),
+    "ReverseV2": named(reverse),
+    "Roll": named(roll),
+    "Shape": named(shape, out_type=lambda n: n.dtype("out_type", int32)),
+    "ShapeN": _shapes,
+    "Size": named(size, out_type=lambda n: n.dtype("out_type", int32)),
+    "Snapshot": named(identity),
+    "SpaceToBatch": _space_to_batch,
+    "SpaceToBatchND": named(space_to_batch_nd),
+    "SpaceToDepth": named(
+        space_to_depth, block_size=lambda n: n.whole("block_size"), data_format=_layout
+    ),
+    "Split": _split,
+    "SplitV": _split_by_sizes,
+    "Squeeze": _squeeze,
+    "StopGradient": named(stop_gradient),
+    "Tile": named(tile),
+    "Transpose": named(transpose),
+    "Unpack": lambda n, x: unstack(x, n.whole("num"), n.whole("axis"), name=n.scope),
+    "ZerosLike": named(zeros_like),
+}

@@ -1,0 +1,108 @@
+"""Products of matrices, and what else there is of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.model.dtypes import int32
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.ops.basis.filling import zeros
+from flowbook.graph.ops.linalg.decompositions import cholesky, lu, qr
+from flowbook.graph.ops.linalg.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+)
+from flowbook.graph.ops.linalg.einsum import einsum
+from flowbook.graph.ops.linalg.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.linalg.matrix_products import cross, matmul
+from flowbook.graph.ops.linalg.solving import (
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.linalg.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.tensorflow.node import Node, Rule, Rules, named
+
+
+def _transposed(a: str, b: str) -> Any:
+    return named(matmul, transpose_a=lambda n: n.flag(a), transpose_b=lambda n: n.flag(b))
+
+
+def _svd(n: Node, x: Any) -> Any:
+    compute = n.flag("compute_uv", True)
+    found = svd(x, n.flag("full_matrices"), compute)
+    return list(found) if compute else [found]
+
+
+def _eigen(n: Node, x: Any) -> Any:
+    if n.flag("compute_v", True):
+        return self_adjoint_eig(x, name=n.scope)
+    return [self_adjoint_eigvals(x, name=n.scope), zeros([0], x.dtype)]
+
+
+def _diagonals(function: Any, arrays: int = 1) -> Rule:
+    """The rule of what diagonals are made of or taken from: which, and where they lie."""
+
+    def rule(n: Node, *inputs: Any) -> Any:
+        if n.type.endswith("V3") and n.text("align", "RIGHT_LEFT") != "LEFT_LEFT":
+            first = [int(i) for i in n.known(inputs[arrays], "which diagonals").reshape(-1)]
+            if len(set(first)) > 1:
+                raise UnimplementedError(f"{n} has diagonals that are aligned otherwise")
+        given = [n.known(each, "what it is").real for each in inputs[arrays:]]
+        if any((each != each.astype(int)).any() for each in given):
+            raise UnimplementedError(f"{n} pads with what is no whole number")
+        which, *rest = (each.astype(int).tolist() for each in given)
+        where = tuple(which) if isinstance(which, list) else which
+        return function(*inputs[:arrays], where, *rest, name=n.scope)
+
+    return rule
+
+
+_adjoint_products = named(
+    matmul, adjoint_a=lambda n: n.flag("adj_x"), adjoint_b=lambda n: n.flag("adj_y")
+)
+
+RULES: Rules = {
+    "BatchMatMul": _adjoint_products,
+    "BatchMatMulV2": _adjoint_products,
+    "BatchMatMulV3": _adjoint_products,
+    "Cholesky": named(cholesky),
+    "Cross": named(cross),
+    "Diag": named(diag),
+    "DiagPart": named(diag_part),
+    "Einsum": lambda n, *inputs: einsum(n.text("equation"), *inputs, name=n.scope),
+    "LogMatrixDeterminant": named(log_matrix_determinant),
+    "Lu": named(lu, output_idx_type=lambda n: n.dtype("output_idx_type", int32)),
+    "MatMul": _transposed("transpose_a", "transpose_b"),
+    "MatrixBandPart": named(matrix_band_part),
+    "MatrixDeterminant": named(matrix_determinant),
+    "MatrixDiag": named(matrix_diag),
+    "MatrixDiagPart": named(matrix_diag_part),
+    **dict.fromkeys(("MatrixDiagPartV2", "MatrixDiagPartV3"), _diagonals(matrix_diag_part)),
+    **dict.fromkeys(("MatrixDiagV2", "MatrixDiagV3"), _diagonals(matrix_diag)),
+    "MatrixExponential": named(matrix_exponential),
+    "MatrixInverse": named(matrix_inverse, adjoint=lambda n: n.flag("adjoint")),
+    "MatrixLogarithm": named(matrix_logarithm),
+    "MatrixSetDiag": named(matrix_set_diag),
+    **dict.fromkeys(("MatrixSetDiagV2", "MatrixSetDiagV3"), _diagonals(matrix_set_diag, 2)),
+    "MatrixSolve": named(matrix_solve, adjoint=lambda n: n.flag("adjoint")),
+    "MatrixSquareRoot": named(matrix_square_root),
+    "MatrixTriangularSolve": named(
+        matrix_triangular_solve,
+        lower=lambda n: n.flag("lower", True),
+        adjoint=lambda n: n.flag("adjoint"),
+    ),
+    "Qr": named(qr, full_matrices=lambda n: n.flag("full_matrices")),
+    "SelfAdjointEigV2": _eigen,
+    "Svd": _svd,
+}

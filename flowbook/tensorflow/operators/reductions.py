@@ -1,0 +1,82 @@
+"""Sums and other reductions, and sums along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.model.dtypes import int64
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.linalg.norms import reduce_euclidean_norm
+from flowbook.graph.ops.reduction.reductions import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+)
+from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
+from flowbook.graph.ops.reduction.segments import (
+    unsorted_segment_max,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.reduction.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.sparse.products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.tensorflow.node import Rules, named
+
+
+def _reduced(function: Any) -> Any:
+    return named(function, keepdims=lambda n: n.flag("keep_dims"))
+
+
+def _place(function: Any) -> Any:
+    return named(function, output_type=lambda n: n.dtype("output_type", int64))
+
+
+def _scan(function: Any) -> Any:
+    return named(
+        function, exclusive=lambda n: n.flag("exclusive"), reverse=lambda n: n.flag("reverse")
+    )
+
+
+RULES: Rules = {
+    "All": _reduced(reduce_all),
+    "Any": _reduced(reduce_any),
+    "ArgMax": _place(argmax),
+    "ArgMin": _place(argmin),
+    "Cumprod": _scan(cumprod),
+    "Cumsum": _scan(cumsum),
+    "CumulativeLogsumexp": _scan(cumulative_logsumexp),
+    "EuclideanNorm": _reduced(reduce_euclidean_norm),
+    "Max": _reduced(reduce_max),
+    "Mean": _reduced(reduce_mean),
+    "Min": _reduced(reduce_min),
+    "Prod": _reduced(reduce_prod),
+    "SegmentMax": named(segment_max),
+    "SegmentMean": named(segment_mean),
+    "SegmentMin": named(segment_min),
+    "SegmentProd": named(segment_prod),
+    "SegmentSum": named(segment_sum),
+    "SparseSegmentMean": named(sparse_segment_mean),
+    "SparseSegmentSqrtN": named(sparse_segment_sqrt_n),
+    "SparseSegmentSum": named(sparse_segment_sum),
+    "Sum": _reduced(reduce_sum),
+    "UnsortedSegmentMax": named(unsorted_segment_max),
+    "UnsortedSegmentMin": named(unsorted_segment_min),
+    "UnsortedSegmentProd": named(unsorted_segment_prod),
+    "UnsortedSegmentSum": named(unsorted_segment_sum),
+}

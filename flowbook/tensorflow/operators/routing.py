@@ -1,0 +1,100 @@
+"""Branches and loops as TensorFlow's graphs have them: they are operations here too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from flowbook.graph.building.scopes import within
+from flowbook.graph.control_flow.routing import (
+    control_trigger,
+    enter_op,
+    exit,
+    loop_cond,
+    merge_op,
+    next_iteration_op,
+    switch_op,
+)
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.constants import identity, no_op
+from flowbook.tensorflow.node import Node, Reference, Rules, named
+from flowbook.tensorflow.operators.loops import Array
+
+
+def _value(item: Any) -> Any:
+    return item.value() if isinstance(item, Reference) else item
+
+
+def _passed(n: Node, item: Any) -> Any:
+    """What goes along: an operation on references takes these, another one what they stand for."""
+    is_kept = isinstance(item, Reference) and (item.is_resource or n.type.startswith("Ref"))
+    return item if is_kept else _value(item)
+
+
+def _along(n: Node, data: Any, route: Callable[[Tensor], Any]) -> Any:
+    """A value, or the handle of a variable, taken along a route; an array is there in any case."""
+    data = _passed(n, data)
+    if isinstance(data, Array):
+        return data
+    if isinstance(data, Reference):
+        return replace(data, handle=route(data.handle), written=None)
+    return route(data)
+
+
+def _switch(n: Node, data: Any, pred: Any) -> Any:
+    data = _passed(n, data)
+    if isinstance(data, Array):
+        return [data, data]
+    if not isinstance(data, Reference):
+        return switch_op(data, _value(pred), name=n.scope)
+    sides: tuple[Tensor, Tensor] = switch_op(data.handle, _value(pred), name=n.scope)
+    return [replace(data, handle=side, written=None) for side in sides]
+
+
+def _merge(n: Node, *inputs: Any) -> Any:
+    return merge_op([_value(i) for i in inputs], name=n.scope)
+
+
+def _enter(n: Node, data: Any) -> Any:
+    options: dict[str, Any] = {
+        "frame_name": n.text("frame_name"),
+        "is_constant": n.flag("is_constant"),
+        "parallel_iterations": n.whole("parallel_iterations", 10),
+        "shape": n.shape_of_loop,
+    }
+    return _along(n, data, lambda t: enter_op(t, **options, name=n.scope))
+
+
+def _exit(n: Node, data: Any) -> Any:
+    return _along(n, data, lambda t: exit(t, name=n.scope))
+
+
+def _next_iteration(n: Node, data: Any) -> Any:
+    if n.closes is None:
+        raise UnimplementedError(f"{n} leads to no Merge")
+    merge = n.closes.op
+    with within(merge.graph, lambda scope: replace(scope, closes=merge)):
+        return next_iteration_op(_value(data), name=n.scope)
+
+
+def _identity(n: Node, data: Any) -> Any:
+    if isinstance(data, Array) or (_passed(n, data) is data and isinstance(data, Reference)):
+        return data
+    if isinstance(data, Reference) and data.written is None:
+        return data.value(n.scope)
+    return identity(_value(data), name=n.scope)
+
+
+RULES: Rules = {
+    **dict.fromkeys(("Switch", "RefSwitch"), _switch),
+    **dict.fromkeys(("Merge", "RefMerge"), _merge),
+    **dict.fromkeys(("Enter", "RefEnter"), _enter),
+    **dict.fromkeys(("Exit", "RefExit"), _exit),
+    **dict.fromkeys(("NextIteration", "RefNextIteration"), _next_iteration),
+    **dict.fromkeys(("Identity", "RefIdentity"), _identity),
+    "ControlTrigger": named(control_trigger),
+    "LoopCond": named(loop_cond),
+    "NoOp": named(no_op),
+}

@@ -1,0 +1,296 @@
+"""Rules for writing constants, shapes, and parts of arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.operation import Operation
+from flowbook.tensorflow.writer import Writer, rank_of
+from flowbook.tensorflow.written.types import Rules, same
+
+
+def _constant(w: Writer, op: Operation) -> Any:
+    return w.last("Const", [], value=op.attributes["value"], dtype=op.outputs[0].dtype)
+
+
+def _placeholder(w: Writer, op: Operation) -> Any:
+    return w.last("Placeholder", [], dtype=op.outputs[0].dtype, shape=op.outputs[0].shape)
+
+
+def _default(w: Writer, op: Operation, x: str) -> Any:
+    given = {"dtype": op.outputs[0].dtype, "shape": op.attributes["shape"]}
+    return w.last("PlaceholderWithDefault", [x], **given)
+
+
+def _sized(type: str, *dtypes_: tuple[str, int], **fixed: Any) -> Any:
+    """A node whose dtypes are those of some inputs."""
+
+    def rule(w: Writer, op: Operation, *inputs: str) -> Any:
+        given = {name: op.inputs[i].dtype for name, i in dtypes_}
+        return w.last(type, inputs, **given, **fixed)
+
+    return rule
+
+
+def _shape(type: str) -> Any:
+    return same(type, "out_type")
+
+
+def _expanded(w: Writer, op: Operation, x: str) -> Any:
+    axis = op.attributes["axis"]
+    *several, last = sorted([axis] if isinstance(axis, int) else axis)
+    if several and several[0] < 0:
+        raise UnimplementedError("several new axes counted from the last")
+    given = {"T": op.inputs[0].dtype, "Tdim": dtypes.int32}
+    for each in several:
+        x = w.node("ExpandDims", [x, w.integers(each)], **given)
+    return w.last("ExpandDims", [x, w.integers(last)], **given)
+
+
+def _squeezed(w: Writer, op: Operation, x: str) -> Any:
+    axes = op.attributes["axis"]
+    return w.last("Squeeze", [x], T=op.inputs[0].dtype, squeeze_dims=list(axes or ()))
+
+
+def _transposed(w: Writer, op: Operation, x: str) -> Any:
+    perm = op.attributes["perm"]
+    order = range(rank_of(op.inputs[0]))[::-1] if perm is None else perm
+    given = {"T": op.inputs[0].dtype, "Tperm": dtypes.int32}
+    return w.last("Transpose", [x, w.integers(order)], **given)
+
+
+def _joined(w: Writer, op: Operation, *inputs: str) -> Any:
+    axis = w.integers(op.attributes["axis"])
+    return _concat(w, op, *inputs, axis)
+
+
+def _concat(w: Writer, op: Operation, *inputs: str) -> Any:
+    if len(inputs) == 2:
+        return w.last("Identity", inputs[:1], T=op.inputs[0].dtype)
+    kind = op.inputs[-1].dtype if op.type == "ConcatAt" else dtypes.int32
+    given = {"N": len(inputs) - 1, "T": op.inputs[0].dtype, "Tidx": kind}
+    return w.last("ConcatV2", inputs, **given)
+
+
+def _split(w: Writer, op: Operation, x: str) -> Any:
+    axis, sizes = w.integers(op.attributes["axis"]), op.attributes["sizes"]
+    given = {"num_split": len(op.outputs), "T": op.inputs[0].dtype}
+    if sizes is None:
+        return w.last("Split", [axis, x], **given)
+    return w.last("SplitV", [x, w.integers(sizes), axis], Tlen=dtypes.int32, **given)
+
+
+def _split_by_sizes(w: Writer, op: Operation, x: str, sizes: str) -> Any:
+    given = {"num_split": len(op.outputs), "T": op.inputs[0].dtype, "Tlen": op.inputs[1].dtype}
+    return w.last("SplitV", [x, sizes, w.integers(op.attributes["axis"])], **given)
+
+
+def _stacked(w: Writer, op: Operation, *inputs: str) -> Any:
+    given = {"N": len(inputs), "T": op.outputs[0].dtype, "axis": op.attributes["axis"]}
+    return w.last("Pack", inputs, **given)
+
+
+def _unstacked(w: Writer, op: Operation, x: str) -> Any:
+    given = {"num": len(op.outputs), "T": op.inputs[0].dtype, "axis": op.attributes["axis"]}
+    return w.last("Unpack", [x], **given)
+
+
+def _gathered(w: Writer, op: Operation, x: str, indices: str) -> Any:
+    axis = w.integers(op.attributes["axis"])
+    given = {
+        "batch_dims": op.attributes["batch_dims"],
+        "Tparams": op.inputs[0].dtype,
+        "Tindices": op.inputs[1].dtype,
+        "Taxis": dtypes.int32,
+    }
+    return w.last("GatherV2", [x, indices, axis], **given)
+
+
+def _gathered_nd(w: Writer, op: Operation, x: str, indices: str) -> Any:
+    if op.attributes["batch_dims"]:
+        raise UnimplementedError("gather_nd with batch_dims")
+    given = {"Tparams": op.inputs[0].dtype, "Tindices": op.inputs[1].dtype}
+    return w.last("GatherNd", [x, indices], **given)
+
+
+def _scattered_nd(w: Writer, op: Operation, *inputs: str) -> Any:
+    if op.attributes["batch_dims"]:
+        raise UnimplementedError("scatter_nd with batch_dims")
+    return w.last("ScatterNd", inputs, Tindices=op.inputs[0].dtype, T=op.inputs[1].dtype)
+
+
+def _one_hot(w: Writer, op: Operation, *inputs: str) -> Any:
+    given = {"axis": op.attributes["axis"], "TI": op.inputs[0].dtype, "T": op.outputs[0].dtype}
+    return w.last("OneHot", inputs, **given)
+
+
+def _reversed(w: Writer, op: Operation, x: str) -> Any:
+    axis = op.attributes["axis"]
+    axes = w.integers([axis] if isinstance(axis, int) else axis)
+    return w.last("ReverseV2", [x, axes], T=op.inputs[0].dtype, Tidx=dtypes.int32)
+
+
+def _reversed_sequences(w: Writer, op: Operation, x: str, lengths: str) -> Any:
+    how = op.attributes
+    given = {"T": op.inputs[0].dtype, "Tlen": op.inputs[1].dtype}
+    return w.last(
+        "ReverseSequence",
+        [x, lengths],
+        seq_dim=how["seq_axis"],
+        batch_dim=how["batch_axis"],
+        **given,
+    )
+
+
+def _top_k(w: Writer, op: Operation, x: str, k: str) -> Any:
+    return w.last("TopKV2", [x, k], sorted=True, T=op.inputs[0].dtype)
+
+
+class _Key:
+    """A key as TensorFlow's strided slices have it: three vectors, and masks."""
+
+    def __init__(self, w: Writer, key: Any, bounds: list[str], kind: Any) -> None:
+        self._w, self._bounds, self._kind = w, bounds, kind
+        self.masks = dict.fromkeys(
+            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+        )
+        begin, end, strides = [], [], []
+        for i, part in enumerate(key):
+            start, stop, step = self._read(i, part)
+            begin.append(start)
+            end.append(stop)
+            strides.append(step)
+        self.inputs = [self._vector(v) for v in (begin, end, strides)]
+
+    def _set(self, name: str, place: int) -> None:
+        self.masks[f"{name}_mask"] |= 1 << place
+
+    def _read(self, place: int, part: Any) -> tuple[Any, Any, Any]:
+        if isinstance(part, str):
+            self._set("new_axis" if part == "newaxis" else "ellipsis", place)
+            return 0, 0, 1
+        if not (isinstance(part, tuple) and part[0] == "slice"):
+            self._set("shrink_axis", place)
+            if not isinstance(part, int):
+                one = self._w.constant(np.asarray(1), self._kind)
+                after = self._w.node("AddV2", [self._bounds[part[1]], one], T=self._kind)
+                return part, after, 1
+            return part, part + 1, 1
+        start, stop, step = part[1:]
+        if start is None:
+            self._set("begin", place)
+        if stop is None:
+            self._set("end", place)
+        return start or 0, stop or 0, 1 if step is None else step
+
+    def _vector(self, values: list[Any]) -> str:
+        if all(isinstance(v, int) for v in values):
+            return self._w.constant(np.array(values, np.int64), self._kind)
+        parts = [
+            v
+            if isinstance(v, str)
+            else self._w.constant(np.asarray(v), self._kind)
+            if isinstance(v, int)
+            else self._bounds[v[1]]
+            for v in values
+        ]
+        return self._w.node("Pack", parts, N=len(parts), T=self._kind, axis=0)
+
+
+def _bounds_kind(op: Operation, first: int) -> Any:
+    kinds = {t.dtype for t in op.inputs[first:]} or {dtypes.int32}
+    if len(kinds) > 1:
+        raise UnimplementedError("a slice whose bounds are of several dtypes")
+    return kinds.pop()
+
+
+def _strided_slice(w: Writer, op: Operation, x: str, *bounds: str) -> Any:
+    kind = _bounds_kind(op, 1)
+    key = _Key(w, op.attributes["key"], list(bounds), kind)
+    return w.last("StridedSlice", [x, *key.inputs], **key.masks, T=op.inputs[0].dtype, Index=kind)
+
+
+def _strided_slice_gradient(w: Writer, op: Operation, dy: str, dims: str, *bounds: str) -> Any:
+    kind = op.inputs[1].dtype
+    key = _Key(w, op.attributes["key"], list(bounds), kind)
+    return w.last(
+        "StridedSliceGrad", [dims, *key.inputs, dy], **key.masks, T=op.inputs[0].dtype, Index=kind
+    )
+
+
+def sum_to_shape(w: Writer, x: str, dims: str, dtype: DType, kind: DType = dtypes.int32) -> str:
+    """The sum over what was broadcast: the axes along which the target has one element."""
+    whole = w.node("Shape", [x], T=dtype, out_type=kind)
+    axes = w.node("BroadcastGradientArgs", [dims, whole], T=kind)
+    total = w.node("Sum", [x, axes], keep_dims=False, T=dtype, Tidx=kind)
+    return w.node("Reshape", [total, dims], T=dtype, Tshape=kind)
+
+
+def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
+    dtype, kind = op.inputs[0].dtype, op.inputs[1].dtype
+    return w.last("Identity", [sum_to_shape(w, x, dims, dtype, kind)], T=dtype)
+
+
+RULES: Rules = {
+    "BatchToSpaceND": _sized("BatchToSpaceND", ("T", 0), ("Tblock_shape", 1), ("Tcrops", 2)),
+    "BroadcastArgs": same("BroadcastArgs"),
+    "BroadcastTo": _sized("BroadcastTo", ("T", 0), ("Tidx", 1)),
+    "Concat": _joined,
+    "ConcatAt": _concat,
+    "Const": _constant,
+    "DepthToSpace": same("DepthToSpace", "block_size", "data_format"),
+    "DynamicPartition": lambda w, op, *xs: w.last(
+        "DynamicPartition", xs, T=op.inputs[0].dtype, num_partitions=len(op.outputs)
+    ),
+    "DynamicStitch": lambda w, op, *xs: w.last(
+        "DynamicStitch", xs, N=len(xs) // 2, T=op.outputs[0].dtype
+    ),
+    "ExpandDims": _expanded,
+    "ExpandDimsAt": _sized("ExpandDims", ("T", 0), ("Tdim", 1)),
+    "Fill": _sized("Fill", ("index_type", 0), ("T", 1)),
+    "Gather": _gathered,
+    "GatherNd": _gathered_nd,
+    "InvertPermutation": same("InvertPermutation"),
+    "LinSpace": _sized("LinSpace", ("T", 0), ("Tidx", 2)),
+    "MirrorPad": lambda w, op, *xs: w.last(
+        "MirrorPad",
+        xs,
+        mode=op.attributes["mode"],
+        T=op.inputs[0].dtype,
+        Tpaddings=op.inputs[1].dtype,
+    ),
+    "NoOp": lambda w, op: w.last("NoOp", []),
+    "OneHot": _one_hot,
+    "Pad": _sized("PadV2", ("T", 0), ("Tpaddings", 1)),
+    "Placeholder": _placeholder,
+    "PlaceholderWithDefault": _default,
+    "Range": same("Range", dtype="Tidx"),
+    "Rank": same("Rank"),
+    "Reshape": _sized("Reshape", ("T", 0), ("Tshape", 1)),
+    "Reverse": _reversed,
+    "ReverseSequence": _reversed_sequences,
+    "ScatterNd": _scattered_nd,
+    "Shape": _shape("Shape"),
+    "Size": _shape("Size"),
+    "Slice": _sized("Slice", ("T", 0), ("Index", 1)),
+    "SpaceToBatchND": _sized("SpaceToBatchND", ("T", 0), ("Tblock_shape", 1), ("Tpaddings", 2)),
+    "SpaceToDepth": same("SpaceToDepth", "block_size", "data_format"),
+    "Split": _split,
+    "SplitV": _split_by_sizes,
+    "Squeeze": _squeezed,
+    "Stack": _stacked,
+    "StridedSlice": _strided_slice,
+    "StridedSliceGrad": _strided_slice_gradient,
+    "SumToShape": _sum_to_shape,
+    "TensorScatterUpdate": _sized("TensorScatterUpdate", ("T", 0), ("Tindices", 1)),
+    "Tile": _sized("Tile", ("T", 0), ("Tmultiples", 1)),
+    "TopK": _top_k,
+    "Transpose": _transposed,
+    "TransposeAt": _sized("Transpose", ("T", 0), ("Tperm", 1)),
+    "Unstack": _unstacked,
+}

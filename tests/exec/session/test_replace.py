@@ -1,0 +1,303 @@
+"""Operations that run elsewhere from now on, and what moves with them."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.exec.devices.simulated import Simulated
+
+CPU = "/job:localhost/task:0/device:cpu:"
+
+
+@pytest.fixture
+def x():
+    return fb.placeholder(fb.float32, [2], name="x")
+
+
+@pytest.fixture
+def sess():
+    with fb.Session(cpus=3) as sess:
+        yield sess
+
+
+def device_of(sess, fetch, feeds=None):
+    return sess.explain(fetch, feeds).device(fetch)[-1]
+
+
+def test_operations_run_where_they_are_put(sess, x):
+    y = fb.exp(x, name="y")
+    z = fb.negative(y, name="z")
+    feeds = {x: [0.0, 1.0]}
+    before = sess.run(z, feeds)
+    moved = sess.replace({y: "cpu:2", "z": "cpu:1"})
+    assert moved.operations == {"y": CPU + "2", "z": CPU + "1"}
+    assert (moved.state, moved.dropped) == ([], 1)
+    with sess.trace() as trace:
+        np.testing.assert_array_equal(sess.run(z, feeds), before)
+    ran = {call.operation: call.device for call in trace.calls if not call.key}
+    assert ran == {"y": CPU + "2", "z": CPU + "1"}
+    assert sess.explain(z, feeds).reason(y) == "sess.replace put 'y' there"
+
+
+def test_variables_keep_their_values_and_what_is_tied_to_them_goes_along(sess):
+    W = fb.Variable(np.arange(4.0, dtype=np.float32), name="W")
+    step = fb.assign_add(W, np.ones(4, np.float32))
+    sess.run(step)
+    moved = sess.replace({W: "cpu:1"})
+    assert [(s.name, s.source, s.destination, s.bytes) for s in moved.state] == [
+        ("W", CPU + "0", CPU + "1", 16)
+    ]
+    assert moved.dropped == 2  # The step, and what has initialised W.
+    assert sess.run(step).tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert device_of(sess, step) == "1"
+    # What is built later goes where the variable is.
+    assert device_of(sess, fb.assign_sub(W, [1.0] * 4)) == "1"
+    assert not sess.replace({W: "cpu:1"}).state
+
+
+def test_a_write_takes_its_variable_along(sess):
+    W = fb.Variable(1.0, name="W")
+    step = fb.assign_add(W, 1.0, name="step")
+    sess.run(step)
+    moved = sess.replace({step: "cpu:2"})
+    assert [each.name for each in moved.state] == ["W"]
+    assert (sess.run(step), device_of(sess, W.value)) == (3.0, "2")
+
+
+def test_random_numbers_and_queues_go_on(sess):
+    drawn = fb.random_uniform([3], seed=5, name="drawn")
+    queue = fb.FIFOQueue(4, [fb.float32], [[]], name="queue")
+    put, taken = queue.enqueue(1.0), queue.dequeue()
+    with fb.Session(cpus=3) as other:
+        expected = [other.run(drawn) for _ in range(2)]
+    first = sess.run(drawn)
+    sess.run(put)
+    moved = sess.replace({drawn: "cpu:1", taken: "cpu:2"})
+    assert {each.name for each in moved.state} >= {"queue"}
+    np.testing.assert_array_equal([first, sess.run(drawn)], expected)
+    assert sess.run(taken, timeout=10) == 1.0
+
+
+def test_a_plan_that_is_better_is_taken():
+    x = fb.placeholder(fb.float32, [None, 256], name="x")
+    y = fb.add_n([fb.reduce_sum(fb.exp(x * float(i))) for i in range(4)], name="y")
+    feeds = {x: np.ones((4096, 256), np.float32)}
+    with fb.Session(cpus=2) as sess:
+        before = sess.run(y, feeds)
+        plan = sess.explain(y, feeds)
+        assert plan.better.better is None
+        sess.replace(plan.better)
+        now = sess.explain(y, feeds)
+        assert now.seconds == pytest.approx(plan.better.seconds)
+        assert now.better is None
+        assert {p.device for p in now.operations.values()} == {CPU + "0", CPU + "1"}
+        np.testing.assert_allclose(sess.run(y, feeds), before, rtol=1e-5)
+        sess.replace(plan)  # And back.
+        assert sess.explain(y, feeds).seconds == pytest.approx(plan.seconds)
+
+
+def test_it_lasts_and_callables_and_new_operations_follow(sess, x):
+    y = fb.exp(x, name="y")
+    call = sess.make_callable(y, [x])
+    call([0.0, 0.0])
+    sess.replace({y: "cpu:1"})
+    z = fb.add(y, 1.0, name="z")
+    with sess.trace() as trace:
+        call([0.0, 0.0])
+        sess.run(z, {x: [0.0, 0.0]})
+    assert [call.device for call in trace.calls if call.operation == "y"] == [CPU + "1"] * 2
+
+
+@pytest.mark.parametrize(
+    ("placement", "message"),
+    [
+        ({"asked": "cpu:1"}, r"cannot be put on .*cpu:1: 'asked' asks for /device:cpu:0"),
+        ({"step": "cpu:1", "W": "cpu:2"}, "cannot be put on"),
+        ({"asked": "gpu:0"}, "this session has no device 'gpu:0'"),
+        ({"asked": 3}, "a device is named by a string"),
+        ({"nowhere": "cpu:1"}, "nowhere"),
+        (None, "better is None where nothing better is known"),
+        ([("asked", "cpu:1")], "a placement is a plan"),
+    ],
+)
+def test_what_cannot_be_had_changes_nothing(sess, x, placement, message):
+    with fb.device("cpu:0"):
+        asked = fb.exp(x, name="asked")
+    W = fb.Variable(1.0, name="W")
+    step = fb.assign_add(W, fb.reduce_sum(asked), name="step")
+    feeds = {x: [0.0, 0.0]}
+    assert sess.run(step, feeds) == 3.0
+    before = str(sess.explain(step, feeds))
+    with pytest.raises((ValueError, TypeError, KeyError), match=message):
+        sess.replace(placement)
+    assert str(sess.explain(step, feeds)) == before
+    assert sess.run(step, feeds) == 5.0
+
+
+def test_a_plan_of_something_else_is_refused(sess, x):
+    y = fb.exp(x)
+    with pytest.raises(ValueError, match=r"devices that this session does not have: .*gpu:0"):
+        sess.replace(
+            sess.explain(fb.matmul(np.ones((4096, 4096)), np.ones((4096, 4096))), devices=["gpu:0"])
+        )
+    with fb.Graph().as_default() as graph, fb.Session(graph) as other:
+        plan = other.explain(
+            fb.exp(fb.ones([2]) * fb.placeholder(fb.float32, [2], name="p")), {"p:0": (2,)}
+        )
+    with pytest.raises(ValueError, match="another graph"):
+        sess.replace(plan)
+    assert sess.run(y, {x: [0.0, 0.0]}).tolist() == [1.0, 1.0]
+
+
+def test_it_waits_for_steps_that_write():
+    W = fb.Variable(1.0, name="W")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(value):
+        begun.set()
+        assert go_on.wait(30)
+        return value
+
+    slow = fb.assign_add(W, fb.py_func(wait, [fb.constant(1.0)], fb.float32), name="slow")
+    with fb.Session(cpus=2) as sess:
+        sess.run(W)
+        thread = threading.Thread(target=sess.run, args=(slow,))
+        thread.start()
+        assert begun.wait(30)
+        with pytest.raises(fb.errors.DeadlineExceededError, match="under way"):
+            sess.replace({W: "cpu:1"}, timeout=0.05)
+        assert device_of(sess, W.value) == "0"
+        go_on.set()
+        moved = sess.replace({W: "cpu:1"}, timeout=30)
+        thread.join()
+        assert (len(moved.state), sess.run(W)) == (1, 2.0)
+
+
+def test_steps_go_on_meanwhile():
+    """Writers lose nothing while their variable moves to and fro."""
+    W = fb.Variable(0.0, name="W")
+    step = fb.assign_add(W, 1.0)
+    with fb.Session(cpus=2) as sess:
+        sess.run(step)
+
+        def train():
+            for _ in range(100):
+                sess.run(step)
+
+        threads = [threading.Thread(target=train) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(20):
+            sess.replace({W: f"cpu:{number % 2}"})
+        for thread in threads:
+            thread.join()
+        assert sess.run(W) == 201.0
+
+
+def test_what_was_measured_decides_what_is_better(sess, x):
+    def slowly(xp, value):
+        threading.Event().wait(0.01)
+        return xp.exp(value)
+
+    # Nothing tells before a run that they take long.
+    op = fb.OpDef("Slow", "x: float32 -> y: float32", kernel=slowly)
+    slow = [op(x * float(i), name=f"slow{i}") for i in (2, 3)]
+    y = fb.add(*slow, name="y")
+    feeds = {x: [1.0, 1.0]}
+    assert sess.explain(y, feeds).better is None
+    with sess.trace():
+        before = sess.run(y, feeds)
+    plan = sess.explain(y, feeds)
+    assert plan.operations[slow[0].op].is_measured
+    assert plan.seconds > 0.02
+    assert plan.better.seconds < plan.seconds * 0.7
+    assert "operations take was measured" in str(plan)
+    sess.replace(plan.better)
+    np.testing.assert_array_equal(sess.run(y, feeds), before)
+    with sess.trace() as trace:
+        sess.run(y, feeds)
+    ran = {call.device for call in trace.calls if call.type == "Slow"}
+    assert len(ran) == 2
+
+
+def test_what_was_measured_holds_for_the_same_sizes_alone():
+    x = fb.placeholder(fb.float32, [None], name="x")
+    y = fb.exp(x, name="y")
+    with fb.Session() as sess:
+        unknown = sess.explain(y, {x: (1000,)}).seconds
+        with sess.trace():
+            sess.run(y, {x: np.zeros(10, np.float32)})
+        assert sess.explain(y, {x: (10,)}).operations[y.op].is_measured
+        plan = sess.explain(y, {x: (1000,)})
+        assert not plan.operations[y.op].is_measured
+        assert plan.seconds == unknown
+
+
+def test_the_trips_of_loops_are_measured():
+    n = fb.placeholder(fb.int32, [], name="n")
+    last = fb.while_loop(lambda i: i < n, lambda i: fb.add(i, 1, name="next"), [0], name="count")
+    with fb.Session() as sess:
+        with sess.trace() as trace:
+            sess.run(last, {n: 50})
+        plan = sess.explain(last, {n: ()})
+    took = {op.name: each.end - each.begin for op, each in plan.operations.items()}
+    [added] = [name for name in took if name.endswith("next")]
+    fastest = min(call.duration for call in trace.calls if call.operation == added)
+    assert took[added] == pytest.approx(50 * fastest * 1e-9)
+
+
+def test_the_report(sess):
+    W = fb.Variable(np.zeros(250, np.float32), name="W")
+    sess.run(W)
+    text = str(sess.replace({W: "cpu:1"}))
+    assert "1 resources of 1.00 kB moved" in text
+    assert f"W         {CPU}0  {CPU}1  1.00 kB" in text
+
+
+ACCELERATED = ["cpu:0", "simulated:0"]
+
+
+def test_a_variable_moves_to_an_accelerator_and_back():
+    W = fb.Variable(np.arange(4.0, dtype=np.float32), name="W")
+    step = fb.assign_add(W, np.ones(4, np.float32))
+    with fb.Session(devices=ACCELERATED) as sess:
+        sess.replace({W: "cpu:0"})
+        sess.run(step)
+        for number, name in enumerate(["simulated:0", "cpu:0", "simulated:0"], 2):
+            moved = sess.replace({W: name})
+            assert [(each.name, each.bytes) for each in moved.state] == [("W", 16)]
+            assert sess.explain(step).device(step).endswith(name)
+            assert sess.run(step).tolist() == [number + i for i in range(4)]
+
+
+def test_where_there_is_no_room_nothing_moves():
+    small, large = fb.Variable(np.ones(4, np.float32)), fb.Variable(np.ones(1000, np.float32))
+    steps = [fb.assign_add(each, each.value) for each in (small, large)]
+    device = Simulated(0, memory_limit=2048)
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        sess.replace(dict.fromkeys((small, large), "cpu:0"))
+        sess.run(steps)
+        before = str(sess.explain(steps))
+        with pytest.raises(fb.errors.ResourceExhaustedError):
+            sess.replace(dict.fromkeys((small, large), "simulated:0"))
+        assert str(sess.explain(steps)) == before
+        assert sess.run(steps)[1].tolist() == [4.0] * 1000
+
+
+def test_what_a_container_shares_stays_in_the_memory_that_others_use():
+    with fb.container("shared_by_replace"):
+        W = fb.Variable(1.0, name="W")
+    step = fb.assign_add(W, 1.0)
+    try:
+        with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+            with fb.Session() as other:
+                assert other.run(step) == 2.0
+            sess.run(step)
+            with pytest.raises(fb.errors.InvalidArgumentError, match="sessions share it"):
+                sess.replace({W: "simulated:0"})
+            sess.replace({W: "cpu:1"})
+            assert sess.run(step) == 4.0
+    finally:
+        fb.reset_container("shared_by_replace")

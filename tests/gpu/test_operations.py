@@ -1,0 +1,74 @@
+"""Operations on a GPU give what they give on the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.exec.devices.gpu import Gpu
+from flowbook.graph.model.registry import kernel_for, op_named
+from tests.exec.devices.test_kinds import compare, is_about_arrays
+from tests.gpu.need import skip_without_gpu
+from tests.op_cases import CASES, Case
+from tests.op_cases.case import natural
+
+skip_without_gpu()
+
+HERE = [
+    case
+    for case in CASES
+    if kernel_for(op_named(case.type), "gpu") is not None and not is_about_arrays(case.type)
+]
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+def test_the_kernel_is_right(case: Case) -> None:
+    compare(case, case.inputs, natural(case), Gpu())
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in HERE if case.special is not None], ids=lambda case: case.name
+)
+def test_so_it_is_of_nan_and_infinities(case: Case) -> None:
+    compare(case, case.special, natural(case), Gpu())
+
+
+@pytest.mark.parametrize("size", [1, 1000, 1_000_003])
+def test_random_numbers_are_the_cpus(size: int) -> None:
+    def draws(device: str) -> list[np.ndarray]:
+        with fb.Graph().as_default(), fb.device(device):
+            fb.set_random_seed(3)
+            made = [
+                fb.random_uniform([size], seed=1),
+                fb.random_uniform([size], dtype=fb.float64, seed=2),
+                fb.random_uniform([size], -5, 1 << 30, fb.int32, seed=3),
+                fb.random_uniform([size], -5, 1 << 60, fb.int64, seed=4),
+                fb.random_normal([size], seed=5),
+                fb.random_normal([size], dtype=fb.float64, seed=6),
+            ]
+            with fb.Session(devices=["cpu:0", "gpu:0"]) as sess:
+                sess.run(made)
+                return sess.run(made)
+
+    there, here = draws("gpu:0"), draws("cpu:0")
+    for found, wanted in zip(there[:4], here[:4], strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_allclose(there[4], here[4], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(there[5], here[5], rtol=0, atol=1e-13)
+
+
+def test_indices_outside_are_an_error_and_change_nothing() -> None:
+    with fb.device("gpu:0"):
+        table = fb.Variable(np.zeros((4, 3), np.float32), name="table")
+        i = fb.placeholder(fb.int32, [None])
+        rows = fb.gather(table, i)
+        add = fb.scatter_add(table, i, fb.ones_like(rows))
+    with fb.Session(devices=["gpu:0"]) as sess:
+        for _ in range(3):
+            for op in (rows, add):
+                with pytest.raises(fb.errors.InvalidIndexError):
+                    sess.run(op, {i: [1, 4]})
+            assert not sess.run(table).any()
+        sess.run(add, {i: [1, 1, 3]})
+        np.testing.assert_array_equal(sess.run(table)[:, 0], [0, 2, 0, 1])
