@@ -32,7 +32,7 @@ from flowbook.exec.plan.explaining import explain, explain_found
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.pipeline import Growing, Prepared, grow
+from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
 from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Stateful
@@ -236,11 +236,13 @@ class LocalMaster:
         auto_initialize: bool,
         devices: Sequence[Device] | None = None,
         soft_placement: bool = False,
+        lossy_transfer: bool | Sequence[Tensor | str] = False,
     ) -> None:
         self.graph = graph
         self.drops = 0
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
+        self._lossy = lossy_transfer
         self._moved: weakref.WeakKeyDictionary[Operation, Device] = weakref.WeakKeyDictionary()
         self._measured = Measurements()
         self._held = graph.values.held_by(self)
@@ -283,7 +285,8 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base, self._settled, self._is_soft)
+                how = base, self._settled, self._is_soft, self._lossy_tensors
+                growing = grow(signature, self._devices, *how)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
@@ -307,12 +310,13 @@ class LocalMaster:
         devices: Sequence[Device] | None = None,
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
-        is_soft, measured = self._is_soft, self._measured
+        is_soft, measured, lossy = self._is_soft, self._measured, self._lossy_tensors
         if devices is not None:
-            return explain(signature, shapes, devices, Settled(), is_soft, measured, False)
+            return explain(signature, shapes, devices, Settled(), is_soft, measured, False, lossy)
         with self._lock:
             settled = self._settled
-        return explain(signature, shapes, self._devices, settled, is_soft, measured)
+        how = settled, is_soft, measured, True, lossy
+        return explain(signature, shapes, self._devices, *how)
 
     def search(
         self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
@@ -321,7 +325,8 @@ class LocalMaster:
         with self._lock:
             settled = self._settled
         known = self._is_soft, self._measured
-        return explain_found(signature, shapes, self._devices, settled, *known, search)
+        how = settled, *known, search, self._lossy_tensors
+        return explain_found(signature, shapes, self._devices, *how)
 
     @property
     def _settled(self) -> Settled:
@@ -397,6 +402,19 @@ class LocalMaster:
         if isinstance(resource, VariableResource) and resource.is_initialized:
             size = resource.bytes
         return MovedState(key.name, source.name, destination.name, size)
+
+    @property
+    def _lossy_tensors(self) -> Lossy:
+        """What may be sent with half of its bits; what is not built yet is not among it."""
+        if isinstance(self._lossy, bool):
+            return self._lossy
+        graph = self.graph
+        named = [each for each in self._lossy if not isinstance(each, str)]
+        for name in [each for each in self._lossy if isinstance(each, str)]:
+            operation, _, port = name.partition(":")
+            if graph.has_operation(operation):
+                named.append(graph.get_tensor_by_name(f"{operation}:{port or 0}"))
+        return named
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:

@@ -146,6 +146,8 @@ class Optimizer:
         var_list: Sequence[Variable] | Variable | None = None,
         grad_loss: Any = None,
         name: str | None = None,
+        *,
+        recompute: Any = None,
     ) -> Operation:
         """An operation that makes one step towards a smaller loss.
 
@@ -158,12 +160,13 @@ class Optimizer:
             var_list: the variables to change, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
             name: the operation's name.
+            recompute: tensors that are kept for the gradients; see `fb.gradients`.
 
         Raises:
             InvalidArgumentError: if the loss depends on none of the variables.
         """
         loss = _as_loss(loss)
-        pairs = self.compute_gradients(loss, var_list, grad_loss)
+        pairs = self.compute_gradients(loss, var_list, grad_loss, recompute=recompute)
         if all(gradient is None for gradient, _ in pairs):
             raise InvalidArgumentError(
                 f"{loss.name} depends on none of the variables to train: {_names(pairs)}",
@@ -177,6 +180,8 @@ class Optimizer:
         loss: Tensor | Variable,
         var_list: Sequence[Variable] | Variable | None = None,
         grad_loss: Any = None,
+        *,
+        recompute: Any = None,
     ) -> list[GradientAndVariable]:
         """The gradients of a loss, paired with their variables.
 
@@ -184,6 +189,7 @@ class Optimizer:
             loss: what to differentiate.
             var_list: the variables, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
+            recompute: tensors that are kept for the gradients; see `fb.gradients`.
 
         Returns:
             Pairs of a gradient (None where the loss does not depend on it) and a variable.
@@ -198,7 +204,8 @@ class Optimizer:
                     f"var_list holds variables, not {variable!r}",
                     hint="fb.gradients(loss, tensors) differentiates by tensors too",
                 )
-        found = gradients(loss, variables, None if grad_loss is None else [grad_loss])
+        start = None if grad_loss is None else [grad_loss]
+        found = gradients(loss, variables, start, recompute=recompute)
         return list(zip(found, variables, strict=True))
 
     @public

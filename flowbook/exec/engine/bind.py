@@ -280,7 +280,10 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
             len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
             is_users or not op_def.is_builtin,
             op_def.is_builtin,
-            op_def.is_builtin and any(out.token in op_def.attributes for out in op_def.outputs),
+            # What was sent is no fault of who says of which dtype it is.
+            op_def.is_builtin
+            and op_def is not receive_op
+            and any(out.token in op_def.attributes for out in op_def.outputs),
             op_def.is_identity,
         ),
         bool(registered) and not is_users,

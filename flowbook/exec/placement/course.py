@@ -18,10 +18,12 @@ class Output(NamedTuple):
     Attributes:
         size: the bytes that are taken for it.
         shows: the value in whose memory it lies: who makes it, and which of its outputs it is.
+        whole: the bytes of a copy of it; None if that is `size`.
     """
 
     size: int
     shows: tuple[int, int] | None = None
+    whole: int | None = None
 
 
 class Crossing(NamedTuple):
@@ -111,6 +113,7 @@ def follow(
     transfer: Transfer,
     outputs: Sequence[Sequence[Output]],
     kept: Collection[tuple[int, int]] = (),
+    late: Mapping[tuple[int, int, int], float] | None = None,
 ) -> Course:
     """How a step goes whose jobs run on given devices.
 
@@ -122,6 +125,7 @@ def follow(
         transfer: what transfers take.
         outputs: what each job gives.
         kept: the values, by maker and port, that are wanted at the end.
+        late: for values that are received late, by maker, port and device, from when on.
     """
     simulation = Simulation(jobs, count, transfer)
     begins, busy = [0.0] * len(jobs), [0.0] * count
@@ -149,7 +153,7 @@ def follow(
         ended[device][simulation.ends[index]] = index
         busy[device] += job.seconds[device]
     ends = simulation.ends
-    held = _held(jobs, placed, count, begins, ends, outputs, crossings, kept)
+    held = _held(jobs, placed, count, begins, ends, outputs, crossings, kept, late or {})
     last = max(range(len(jobs)), key=ends.__getitem__, default=-1)
     critical = list(_back(last, causes))[::-1]
     return Course(begins, ends, busy, list(crossings.values()), held, critical)
@@ -177,6 +181,7 @@ def _held(
     outputs: Sequence[Sequence[Output]],
     crossings: Mapping[tuple[int, int, int], Crossing],
     kept: Collection[tuple[int, int]],
+    late: Mapping[tuple[int, int, int], float],
 ) -> list[list[Held]]:
     """The values in each device's memory, each until the last that takes it has ended."""
     until: dict[tuple[int, int, int], float] = {}
@@ -200,15 +205,21 @@ def _held(
             hold(each.maker, each.port, each.source, each.end)
     for maker, port in kept:
         hold(maker, port, placed[maker], float("inf"))
-    sizes = {(maker, port): size for job in jobs for maker, port, size in job.taken}
+    fed = {port: size for job in jobs for maker, port, size in job.taken if maker < 0}
     found: list[list[Held]] = [[] for _ in range(count)]
     for key, end in until.items():
         maker, port, device = key
         if maker >= 0 and placed[maker] == device:
             held = Held(maker, port, outputs[maker][port].size, begins[maker], end)
         elif key in crossings:
-            held = Held(maker, port, sizes[maker, port], crossings[key].begin, end)
+            size = _copied(outputs[maker][port]) if maker >= 0 else fed[port]
+            # What is received late waits in the host's memory.
+            held = Held(maker, port, size, late.get(key, crossings[key].begin), end)
         else:
             continue  # It lies in host memory, and is the caller's.
         found[device].append(held)
     return found
+
+
+def _copied(output: Output) -> int:
+    return output.size if output.whole is None else output.whole

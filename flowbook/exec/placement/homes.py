@@ -57,10 +57,12 @@ def _chosen(
     touched = {node.owner: None for node in graph.new if node.owner is not None}
     new = [op for op in touched if op.op_def.is_handle and op.key not in settled.homes]
     undecided = [op for op in new if not _is_decided(op, devices)]
-    if undecided:
+    users = _users(undecided)
+    # Where the step is all that uses them, placing it decides.
+    if not users.issubset(graph.node_of):
         # What cannot be placed, or is wrong otherwise, fails the steps that need it, and no others.
         with suppress(OpError):
-            return place(_users(undecided), devices, None, settled, is_soft=is_soft)
+            return place(_whole(users), devices, None, settled, is_soft=is_soft)
     return None
 
 
@@ -70,16 +72,23 @@ def _is_decided(operation: Operation, devices: Sequence[Device]) -> bool:
     return request is not None and sum(request.admits(device.spec) for device in devices) <= 1
 
 
-def _users(owners: Sequence[Operation]) -> Subgraph:
-    """All that is computed from resources, with what it needs."""
-    graph: Graph = owners[0].graph
-    seen = set(owners)
+def _users(owners: Sequence[Operation]) -> set[Operation]:
+    """All that is computed from resources, but what only gives them their first values."""
+    seen: set[Operation] = set()
     stack = list(owners)
     while stack:
-        for output in stack.pop().outputs:
-            new = [op for op in graph.consumers(output) if op not in seen]
-            seen.update(new)
-            stack += new
-    targets = [op for op in graph.operations if op in seen and op.context is None]
+        operation = stack.pop()
+        for output in operation.outputs:
+            new = [op for op in operation.graph.consumers(output) if op not in seen]
+            used = [op for op in new if not op.attributes.get("is_initializer")]
+            seen.update(used)
+            stack += used
+    return seen
+
+
+def _whole(users: set[Operation]) -> Subgraph:
+    """Operations of one graph, with all that they need."""
+    graph: Graph = next(iter(users)).graph
+    targets = [op for op in graph.operations if op in users and op.context is None]
     fed = [op.outputs[0] for op in graph.operations if op.op_def is placeholder_op]
     return prune([], targets, [tensor for tensor in fed if tensor.op.context is None])

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.cost_model import Costs, link_between, size_of
 from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
 from flowbook.graph.definition.op_def import HOST
+from flowbook.graph.model.dtypes import float32
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
-def jobs_of(graph: Subgraph, kinds: Sequence[str], costs: Costs) -> list[Job]:
-    """The nodes of a graph, as the simulation sees them."""
+def jobs_of(
+    graph: Subgraph,
+    kinds: Sequence[str],
+    costs: Costs,
+    is_lossy: Callable[[int], bool] = lambda value: False,
+) -> list[Job]:
+    """The nodes of a graph, as the simulation sees them.
+
+    Args:
+        graph: the graph.
+        kinds: those of the devices.
+        costs: what nodes cost.
+        is_lossy: whether half of the bits of a value are what crosses, if it is float32.
+    """
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
     jobs = []
@@ -28,7 +41,9 @@ def jobs_of(graph: Subgraph, kinds: Sequence[str], costs: Costs) -> list[Job]:
                 taken.append((-1, value, size_of(feed.dtype.size, costs.shapes.feed(feed))))
                 continue
             port = source.outputs.index(value)
-            taken.append((index[source], port, costs.size(source.operation.outputs[port])))
+            made = source.operation.outputs[port]
+            is_half = made.dtype is float32 and is_lossy(value)
+            taken.append((index[source], port, costs.size(made) // (1 + is_half)))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])
         on_kind = {kind: costs.seconds(node, kind) for kind in dict.fromkeys(kinds)}
         times = tuple([on_kind[kind] for kind in kinds])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from flowbook.exec.devices.device import Device
@@ -14,10 +14,11 @@ from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
 from flowbook.exec.placement.measurements import Measurements
 from flowbook.exec.placement.place import place
+from flowbook.exec.placement.receiving import late_receives, waits_of
 from flowbook.exec.placement.search import Search
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
-from flowbook.exec.plan.pipeline import reduced
+from flowbook.exec.plan.pipeline import Lossy, lossy_values, reduced
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -38,6 +39,7 @@ def explain(
     is_soft: bool = False,
     measured: Measurements | None = None,
     is_here: bool = True,
+    lossy: Lossy = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -49,6 +51,7 @@ def explain(
         is_soft: see `place`.
         measured: what operations took in steps that were traced.
         is_here: whether the devices are those that the session has.
+        lossy: see `pipeline.grow`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
@@ -56,11 +59,12 @@ def explain(
     graph = reduced(signature)
     costs = Costs(shaped(graph.operations, shapes), measured)
     placement = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
-    plan = _explained(signature, graph, devices, placement, costs, is_here)
+    is_lossy = lossy_values(graph, lossy)
+    plan = _explained(signature, graph, devices, placement, costs, is_here, is_lossy)
     if len(devices) > 1:
         # What was put somewhere may be put elsewhere, and what lives somewhere moves there.
         other = place(graph, devices, None, _NOTHING, costs, is_soft)
-        better = _explained(signature, graph, devices, other, costs, is_here)
+        better = _explained(signature, graph, devices, other, costs, is_here, is_lossy)
         if better.seconds < plan.seconds * _WORTH_SAYING:
             plan.better = better
     return plan
@@ -74,6 +78,7 @@ def explain_found(
     is_soft: bool,
     measured: Measurements,
     search: Search,
+    lossy: Lossy = False,
 ) -> list[tuple[str, Explanation]]:
     """The plans of a run as it is placed now, greedily, and as a search finds it; see `explain`."""
     graph = reduced(signature)
@@ -85,8 +90,9 @@ def explain_found(
         for number, found in enumerate(search.best):
             other = place(graph, devices, None, _NOTHING, costs, is_soft, partial(_given, found))
             placed.append((f"found {number}" if number else "greedy", other))
+    is_lossy = lossy_values(graph, lossy)
     return [
-        (name, _explained(signature, graph, devices, placement, costs, True))
+        (name, _explained(signature, graph, devices, placement, costs, True, is_lossy))
         for name, placement in placed
     ]
 
@@ -103,12 +109,13 @@ def _explained(
     placement: Placement,
     costs: Costs,
     is_here: bool,
+    is_lossy: Callable[[int], bool],
 ) -> Explanation:
     """The plan of a run that is placed in some way."""
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
     outputs = [_outputs(node, graph, index, costs.shapes) for node in nodes]
-    course = _course(graph, devices, placement, costs, outputs)
+    course = _course(graph, devices, placement, costs, outputs, is_lossy)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -166,17 +173,21 @@ def _course(
     placement: Placement,
     costs: Costs,
     outputs: Sequence[Sequence[Output]],
+    is_lossy: Callable[[int], bool],
 ) -> Course:
     """How a step goes with some placement."""
     transfer = transfer_among(devices)
-    jobs = jobs_of(graph, [device.kind for device in devices], costs)
+    jobs = jobs_of(graph, [device.kind for device in devices], costs, is_lossy)
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
     kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
-    return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
+    how = jobs, order, placed, len(devices), transfer, outputs, kept
+    ends = follow(*how).ends
+    late = late_receives(jobs, placed, ends, transfer, waits_of(graph, devices))
+    return follow(*how, {key: each.begin for key, each in late.items()})
 
 
 def _outputs(
@@ -187,19 +198,20 @@ def _outputs(
     aliases = {} if op_def.computes else op_def.aliases or {}
     found = []
     for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
-        if op_def.is_handle or op_def.reads_as is not None:
-            found.append(Output(0))  # It lies in a variable.
-        elif port not in aliases:
-            found.append(Output(size_of(dtype.size, shape)))
-        else:
-            value = node.inputs[aliases[port]]
-            maker = graph.producer.get(value)
-            if value in graph.constants:
-                found.append(Output(0))
-            elif maker is None:
-                found.append(Output(0, (-1, value)))
+        whole = size_of(dtype.size, shape)
+        size, shows = 0, None
+        # What is a handle, or is read of a variable, lies there.
+        if not op_def.is_handle and op_def.reads_as is None:
+            if port not in aliases:
+                size = whole
             else:
-                found.append(Output(0, (index[maker], maker.outputs.index(value))))
+                value = node.inputs[aliases[port]]
+                maker = graph.producer.get(value)
+                if value not in graph.constants:
+                    shows = -1, value
+                    if maker is not None:
+                        shows = index[maker], maker.outputs.index(value)
+        found.append(Output(size, shows, whole))
     return found
 
 

@@ -13,109 +13,83 @@ loop waits for the Merge of its iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from flowbook.exec.plan.memory import Ownership
+from flowbook.exec.plan.drafts import (
+    Draft,
+    Piece,
+    Spec,
+    compiled,
+    host_args_of,
+    is_apart,
+    specs_of,
+)
+from flowbook.exec.plan.numbering import part_of
 from flowbook.exec.plan.outline import Outline
-from flowbook.exec.plan.program import PORT, Block, Part, PlanNode, Program
+from flowbook.exec.plan.program import PORT, PlanNode, Program
 from flowbook.graph.control_flow.routing import enter_op, merge_op, next_iteration_op, switch_op
-from flowbook.graph.definition.op_def import HOST, OpDef
-from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.dtypes import DType, as_dtype, int32
+from flowbook.graph.model.dtypes import DType, float32, int32, uint16
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.ops.basis.constants import const
-from flowbook.graph.ops.communicate.transfer import fetch_op, receive_op, send_op
+from flowbook.graph.ops.communicate.transfer import (
+    fetch_op,
+    fill_op,
+    receive_op,
+    send_op,
+    truncate_op,
+)
 
 _EMPTY = np.zeros(0, np.bool_)
 _EMPTY_SHAPE = Shape.of((0,))
 
 
-def partition(program: Program, devices: Sequence[str]) -> Program:
+def partition(
+    program: Program,
+    devices: Sequence[str],
+    late: Mapping[tuple[int, str], int] | None = None,
+    is_lossy: Callable[[int], bool] = lambda value: False,
+) -> Program:
     """A program of one part, as one of a part for each device that its nodes run on.
 
     Args:
         program: what runs.
         devices: the device of each node; the first part is that of the first node's.
+        late: for values, each with the device that receives it late, the node there that its Recv
+            waits for.
+        is_lossy: whether of a value, if it is float32, half of the bits may go over alone.
 
     Raises:
         UnimplementedError: if a loop that has no one condition lies on several devices.
     """
     (part,) = program.parts
     used = set(devices) or {part.device}
-    if len(used) == 1 and not any(map(_is_apart, used)):
+    if len(used) == 1 and not any(map(is_apart, used)):
         return program._replace(parts=(part._replace(device=used.pop()),))
-    return _Partition(program, devices).made()
-
-
-def _is_apart(device: str) -> bool:
-    """Whether a device's memory is not the host's."""
-    return DeviceSpec.parse(device).kind not in HOST
-
-
-class _Spec(NamedTuple):
-    """What is known of a value."""
-
-    dtype: DType
-    shape: Shape
-    name: str
-
-
-@dataclass(eq=False)
-class _Draft:
-    """A node that will be of a part.
-
-    Attributes:
-        node: its inputs and outputs are numbers of the whole program's values, and of new ones.
-        after, behind: the drafts that it waits for.
-        follows: what comes right after it in the order of the part.
-    """
-
-    node: PlanNode
-    after: list[_Draft] = field(default_factory=list)
-    behind: list[_Draft] = field(default_factory=list)
-    follows: list[_Draft] = field(default_factory=list)
-
-
-class _Piece:
-    """What one device does, as it is gathered.
-
-    Attributes:
-        device: its name.
-        drafts: what runs in each frame, by the frame's place among all.
-        is_apart: whether its memory is not the host's.
-        received: what came over, by the value's number.
-        hosted: what is in host memory although the device's is another, by the value's number.
-        rounds: for each frame that it is in the Merge of its iterations.
-        targets: what is run without returning anything.
-        fetches: the values to return, each with its place in the program and whose memory it is.
-    """
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-        self.drafts: dict[int, list[_Draft]] = {0: []}
-        self.is_apart = _is_apart(device)
-        self.received: dict[int, int] = {}
-        self.hosted: dict[int, int] = {}
-        self.rounds: dict[int, _Draft] = {}
-        self.targets: list[_Draft] = []
-        self.fetches: list[tuple[int, int, Ownership]] = []
+    return _Partition(program, devices, late or {}, is_lossy).made()
 
 
 class _Partition:
     """One program, taken apart."""
 
-    def __init__(self, program: Program, devices: Sequence[str]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        devices: Sequence[str],
+        late: Mapping[tuple[int, str], int],
+        is_lossy: Callable[[int], bool],
+    ) -> None:
         (self._part,) = program.parts
         self._program = program
         self._devices = devices
+        self._late = late
+        self._is_lossy = is_lossy
+        self._halves: dict[int, Draft] = {}
         self._nodes = self._part.nodes
         self._blocks = list(self._part.block.walk())
         self._frame = {block.frame: place for place, block in enumerate(self._blocks)}
@@ -125,21 +99,21 @@ class _Partition:
             self._frame_of += [place] * len(block.nodes)
             self._outer.update((self._frame[inner.frame], place) for inner in block.blocks)
         self._producer = {v: i for i, node in enumerate(self._nodes) for v in node.outputs}
-        self._specs = _specs(program)
+        self._specs = specs_of(program)
         is_routed = any(op_keyed(node.type).routes for node in self._nodes)
         self._outline = Outline(self._part) if is_routed else None
         self._count = self._part.values
         self._port = self._new(PORT.dtype, PORT.shape, PORT.name)
-        self._pieces = {device: _Piece(device) for device in devices or [self._part.device]}
-        self._drafts: list[_Draft] = []
-        self._sources: dict[int, _Piece] = {}
-        self._tokens: dict[tuple[int, bool], _Draft] = {}
-        self._orders: dict[tuple[int, bool, str], _Draft] = {}
+        self._pieces = {device: Piece(device) for device in devices or [self._part.device]}
+        self._drafts: list[Draft] = []
+        self._sources: dict[int, Piece] = {}
+        self._tokens: dict[tuple[int, bool], Draft] = {}
+        self._orders: dict[tuple[int, bool, str], Draft] = {}
         self._dead: set[int] = set()
 
     def made(self) -> Program:
         """The program of all parts."""
-        self._drafts = [_Draft(node) for node in self._nodes]
+        self._drafts = [Draft(node) for node in self._nodes]
         for draft, device in zip(self._drafts, self._devices, strict=True):
             self._sources[id(draft)] = self._pieces[device]
         # What goes round is there before what is received in it.
@@ -159,13 +133,13 @@ class _Partition:
 
     # Nodes
 
-    def _add(self, index: int, draft: _Draft) -> None:
+    def _add(self, index: int, draft: Draft) -> None:
         """Add a node to its piece, and what it takes from others."""
         node, device, frame = draft.node, self._devices[index], self._frame_of[index]
         piece = self._pieces[device]
         inputs = [
             (self._hosted if piece.is_apart and on_host else self._received)(value, piece, frame)
-            for value, on_host in zip(node.inputs, _host_args(node), strict=True)
+            for value, on_host in zip(node.inputs, host_args_of(node), strict=True)
         ]
         draft.node = node._replace(inputs=tuple(inputs))
         for other in node.after:
@@ -174,19 +148,19 @@ class _Partition:
             draft.behind.append(self._waited(other, piece, frame, kills=False))
         self._place(piece, frame, draft)
 
-    def _place(self, piece: _Piece, frame: int, draft: _Draft) -> None:
+    def _place(self, piece: Piece, frame: int, draft: Draft) -> None:
         """Put a draft at the end of what a piece has in a frame."""
         self._take_part(piece, frame)
         piece.drafts[frame].append(draft)
 
-    def _take_part(self, piece: _Piece, frame: int) -> None:
+    def _take_part(self, piece: Piece, frame: int) -> None:
         """Have a device go round a loop."""
         if frame not in piece.drafts:
             piece.drafts[frame] = []
             if frame not in piece.rounds:
                 self._control(piece, frame)
 
-    def _received(self, value: int, piece: _Piece, frame: int) -> int:
+    def _received(self, value: int, piece: Piece, frame: int) -> int:
         """The number that a value has on a device, which may be another one than its own."""
         if self._is_there(value):
             return value
@@ -199,11 +173,11 @@ class _Partition:
             if op_keyed(node.type).retag is Retag.PUSH and node.attributes["is_constant"]:
                 draft = self._entered(node, self._frame_of[producer], piece)
             else:
-                draft = self._transferred(value, self._drafts[producer], piece, frame)
+                draft = self._sent_over(value, self._drafts[producer], piece, frame)
             found = piece.received[value] = draft.node.outputs[0]
         return found
 
-    def _hosted(self, value: int, piece: _Piece, frame: int) -> int:
+    def _hosted(self, value: int, piece: Piece, frame: int) -> int:
         """The number that a value has in host memory, on a device whose memory is another."""
         found = piece.hosted.get(value)
         if found is None:
@@ -222,39 +196,71 @@ class _Partition:
             piece.hosted[value] = found
         return found
 
-    def _fetched(self, value: int, piece: _Piece, frame: int) -> int:
+    def _fetched(self, value: int, piece: Piece, frame: int) -> int:
         """Bring a value of a device into host memory there."""
         dtype, shape, name = self._specs[value]
         found = self._new(dtype, shape, name)
         outputs, name = {found: (dtype, shape)}, f"{name}/fetch"
-        fetch = _compiled(fetch_op, (self._port, value), outputs, name)
-        self._place(piece, frame, _Draft(fetch))
+        fetch = compiled(fetch_op, (self._port, value), outputs, name)
+        self._place(piece, frame, Draft(fetch))
         return found
 
     def _is_there(self, value: int) -> bool:
         """Whether a value is there before the step, on every device."""
         return value not in self._producer or value in self._part.constants
 
-    def _entered(self, node: PlanNode, frame: int, piece: _Piece) -> _Draft:
+    def _entered(self, node: PlanNode, frame: int, piece: Piece) -> Draft:
         """What enters a loop and stays as it is enters it on each device."""
         value = self._received(node.inputs[0], piece, frame)
         output = self._new(*self._specs[node.outputs[0]])
-        draft = _Draft(node._replace(inputs=(value,), outputs=(output,), sources=()))
+        draft = Draft(node._replace(inputs=(value,), outputs=(output,), sources=()))
         self._place(piece, frame, draft)
         return draft
 
+    def _sent_over(self, value: int, producer: Draft, piece: Piece, frame: int) -> Draft:
+        """Send a value, or half of its bits, right after what makes it; the node that gives it."""
+        dtype, shape, name = spec = self._specs[value]
+        is_half = dtype is float32 and self._is_lossy(value)
+        sent = self._half(value, producer, frame) if is_half else producer
+        received = self._transferred(sent.node.outputs[0] if is_half else value, sent, piece, frame)
+        delaying = self._late.get((value, piece.device)) if not frame else None
+        if delaying is not None:
+            # It may be of a branch that is not taken.
+            waited = received.after if self._outline is None else received.behind
+            waited.append(self._drafts[delaying])
+        if not is_half:
+            return received
+        outputs = {self._new(*spec): (dtype, shape)}
+        filled = Draft(compiled(fill_op, received.node.outputs, outputs, f"{name}/fill"))
+        self._place(piece, frame, filled)
+        return filled
+
+    def _half(self, value: int, producer: Draft, frame: int) -> Draft:
+        """What makes half of the bits of a value, once for all devices."""
+        found = self._halves.get(value)
+        if found is None:
+            _, shape, name = self._specs[value]
+            bits = self._new(uint16, shape, f"{name}/half")
+            outputs = {bits: (uint16, shape)}
+            found = Draft(compiled(truncate_op, (value,), outputs, f"{name}/truncate"))
+            self._halves[value] = found
+            if self._may_be_dead(value):
+                self._dead.add(bits)
+            self._follow(producer, found, frame)
+        return found
+
     def _transferred(
-        self, value: int, producer: _Draft, piece: _Piece, frame: int, on_host: bool = False
-    ) -> _Draft:
+        self, value: int, producer: Draft, piece: Piece, frame: int, on_host: bool = False
+    ) -> Draft:
         """Send a value right after what makes it; the node that receives it."""
         dtype, shape, name = self._specs[value]
         source = self._sources[id(producer)]
         key = f"{source.device};{piece.device};{name};{value}{';host' if on_host else ''}"
-        sent = _Draft(_compiled(send_op, (self._port, value), (), f"{name}/send", key=key))
+        sent = Draft(compiled(send_op, (self._port, value), (), f"{name}/send", key=key))
         self._follow(producer, sent, frame)
         found = {self._new(dtype, shape, name): (dtype, shape)}
-        received = _Draft(
-            _compiled(
+        received = Draft(
+            compiled(
                 receive_op,
                 (self._port,),
                 found,
@@ -288,7 +294,7 @@ class _Partition:
         layout = self._outline.layouts[self._blocks[self._frame_of[index]].frame]
         return bool(layout.items[layout.item_of[index]].guard)
 
-    def _follow(self, draft: _Draft, following: _Draft, frame: int) -> None:
+    def _follow(self, draft: Draft, following: Draft, frame: int) -> None:
         """Add to a draft's piece what takes what it gives, in the frame where that is."""
         piece = self._sources[id(following)] = self._sources[id(draft)]
         if op_keyed(draft.node.type).retag in (Retag.PUSH, Retag.POP):
@@ -296,7 +302,7 @@ class _Partition:
         else:
             draft.follows.append(following)
 
-    def _waited(self, other: int, piece: _Piece, frame: int, kills: bool) -> _Draft:
+    def _waited(self, other: int, piece: Piece, frame: int, kills: bool) -> Draft:
         """What to wait for on a device where a node is waited for."""
         if self._devices[other] == piece.device:
             return self._drafts[other]
@@ -315,11 +321,11 @@ class _Partition:
             self._orders[other, kills, piece.device] = found
         return found
 
-    def _empty(self, name: str) -> _Draft:
+    def _empty(self, name: str) -> Draft:
         """A node that gives an empty value."""
         value = self._new(bool_, _EMPTY_SHAPE, name)
-        return _Draft(
-            _compiled(const, (), {value: (bool_, _EMPTY_SHAPE)}, name, value=_EMPTY, dtype=bool_)
+        return Draft(
+            compiled(const, (), {value: (bool_, _EMPTY_SHAPE)}, name, value=_EMPTY, dtype=bool_)
         )
 
     # Loops
@@ -339,7 +345,7 @@ class _Partition:
                     found[device, frame] = index
         return found
 
-    def _control(self, piece: _Piece, frame: int) -> None:
+    def _control(self, piece: Piece, frame: int) -> None:
         """Have a device that has no variable of a loop go round it, by the loop's predicate."""
         outer, block = self._outer[frame], self._blocks[frame]
         self._take_part(piece, outer)
@@ -350,7 +356,7 @@ class _Partition:
         spec = bool_, _EMPTY_SHAPE
         entered, merged, left, right, again = [self._new(*spec, name) for _ in range(5)]
         which = self._new(int32, SCALAR, name)
-        enter = _compiled(
+        enter = compiled(
             enter_op,
             start.node.outputs,
             {entered: spec},
@@ -361,15 +367,15 @@ class _Partition:
             shape=None,
         )
         merges = {merged: spec, which: (int32, SCALAR)}
-        merge = _Draft(_compiled(merge_op, (entered, again), merges, name))
-        piece.drafts[outer] += [start, _Draft(enter)]
+        merge = Draft(compiled(merge_op, (entered, again), merges, name))
+        piece.drafts[outer] += [start, Draft(enter)]
         piece.drafts[frame].append(merge)
         piece.rounds[frame] = merge
         predicate = self._received(self._predicate(frame), piece, frame)
         sides = {left: spec, right: spec}
-        switch = _compiled(switch_op, (merged, predicate), sides, name)
-        following = _compiled(next_iteration_op, (right,), {again: spec}, name)
-        piece.drafts[frame] += [_Draft(switch), _Draft(following)]
+        switch = compiled(switch_op, (merged, predicate), sides, name)
+        following = compiled(next_iteration_op, (right,), {again: spec}, name)
+        piece.drafts[frame] += [Draft(switch), Draft(following)]
 
     def _predicate(self, frame: int) -> int:
         """The value that says whether a loop goes on."""
@@ -400,7 +406,7 @@ class _Partition:
     # What becomes of it
 
     def _new(self, dtype: DType, shape: Shape, name: str) -> int:
-        self._specs[self._count] = _Spec(dtype, shape, name)
+        self._specs[self._count] = Spec(dtype, shape, name)
         self._count += 1
         return self._count - 1
 
@@ -408,118 +414,10 @@ class _Partition:
         fetches: dict[int, tuple[int, int]] = {}
         parts = []
         for number, piece in enumerate(self._pieces.values()):
-            parts.append(self._numbered(piece))
+            parts.append(part_of(piece, self._program, self._port))
             fetches.update((p, (number, i)) for i, (p, _, _) in enumerate(piece.fetches))
         return Program(
             (*self._program.feeds, PORT),
             tuple([fetches[place] for place in range(len(fetches))]),
             tuple(parts),
         )
-
-    def _is_idle(self, draft: _Draft, piece: _Piece) -> bool:
-        """Whether it enters a loop in which the device has nothing to do: others have their own."""
-        node = draft.node
-        is_entrance = op_keyed(node.type).retag is Retag.PUSH
-        return is_entrance and self._frame[node.attributes["frame_name"]] not in piece.drafts
-
-    def _numbered(self, piece: _Piece) -> Part:
-        """A piece, its nodes and values numbered anew."""
-        ordered = {
-            frame: [draft for draft in _with_followers(drafts) if not self._is_idle(draft, piece)]
-            for frame, drafts in piece.drafts.items()
-        }
-        blocks = [frame for frame in range(len(self._blocks)) if frame in ordered]
-        drafts = [draft for frame in blocks for draft in ordered[frame]]
-        numbers = {id(draft): index for index, draft in enumerate(drafts)}
-        taken = {v for d in drafts for v in d.node.inputs}.union(v for _, v, _ in piece.fetches)
-        own = len(self._part.feeds)
-        hosted = {new: old for old, new in piece.hosted.items() if self._is_there(old)}
-        known = {value: hosted.get(value, value) for value in sorted(taken)}
-        feeds = [value for value, old in known.items() if old < own]
-        values = {value: place for place, value in enumerate([*feeds, self._port])}
-        constants = [value for value, old in known.items() if old in self._part.constants]
-        for value in constants:
-            values[value] = len(values)
-        for draft in drafts:
-            for value in draft.node.outputs:
-                values.setdefault(value, len(values))
-
-        def numbered(draft: _Draft) -> PlanNode:
-            node = draft.node
-            return node._replace(
-                inputs=tuple([values[v] for v in node.inputs]),
-                outputs=tuple([values[v] for v in node.outputs]),
-                after=tuple(dict.fromkeys(numbers[id(d)] for d in draft.after)),
-                behind=tuple(dict.fromkeys(numbers[id(d)] for d in draft.behind)),
-            )
-
-        def block(frame: int) -> Block:
-            whole = self._blocks[frame]
-            inner = [self._frame[each.frame] for each in whole.blocks]
-            return whole._replace(
-                nodes=tuple([numbered(draft) for draft in ordered[frame]]),
-                blocks=tuple([block(each) for each in inner if each in ordered]),
-            )
-
-        return Part(
-            device=piece.device,
-            feeds=(*[self._part.feeds[known[v]] for v in feeds], len(self._program.feeds)),
-            values=len(values),
-            block=block(0),
-            fetches=tuple([values[value] for _, value, _ in piece.fetches]),
-            ownership=tuple([ownership for _, _, ownership in piece.fetches]),
-            targets=tuple([numbers[id(draft)] for draft in piece.targets]),
-            constants={values[v]: self._part.constants[known[v]] for v in constants},
-            on_host=tuple([values[v] for v in hosted if v in values]),
-        )
-
-
-def _host_args(node: PlanNode) -> list[bool]:
-    """For each input of a node whether its kernel gets it in host memory."""
-    op_def = op_keyed(node.type)
-    if not op_def.host_args:
-        return [False] * len(node.inputs)
-    found: list[bool] = []
-    for argument, given in zip(
-        op_def.inputs, op_def.grouped(node.inputs, node.attributes), strict=True
-    ):
-        is_host = argument.name in op_def.host_args
-        found += [is_host] * (len(given) if argument.is_list else 1)
-    return found
-
-
-def _with_followers(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
-    for draft in drafts:
-        yield draft
-        yield from _with_followers(draft.follows)
-
-
-def _compiled(
-    op_def: OpDef[Any],
-    inputs: tuple[int, ...],
-    outputs: Mapping[int, tuple[DType, Shape]] | tuple[()],
-    name: str,
-    **attributes: Any,
-) -> PlanNode:
-    """A node that stands for no operation."""
-    dtypes, shapes = zip(*dict(outputs).values(), strict=True) if outputs else ((), ())
-    return PlanNode(
-        inputs, tuple(outputs), (), op_def.key, attributes, dtypes, shapes, None, name, ()
-    )
-
-
-def _specs(program: Program) -> dict[int, _Spec]:
-    """What is known of each value."""
-    (part,) = program.parts
-    found = {
-        value: _Spec(
-            program.feeds[place].dtype, program.feeds[place].shape, program.feeds[place].name
-        )
-        for value, place in enumerate(part.feeds)
-    }
-    for value, constant in part.constants.items():
-        found[value] = _Spec(as_dtype(constant.dtype), Shape.of(constant.shape), "constant")
-    for node in part.nodes:
-        for port, value in enumerate(node.outputs):
-            found[value] = _Spec(node.dtypes[port], node.shapes[port], f"{node.name}:{port}")
-    return found

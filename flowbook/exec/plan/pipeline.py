@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.homes import place_with_homes
+from flowbook.exec.placement.receiving import delays_in
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
@@ -30,6 +31,9 @@ from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
+
+# All tensors or none, or those that are named.
+Lossy = bool | Collection[Tensor]
 
 # What is smaller is prepared in a millisecond.
 LEAST_TO_GROW = 200
@@ -97,6 +101,7 @@ def grow(
     base: Growing | None = None,
     settled: Settled = _NOTHING,
     is_soft: bool = False,
+    lossy: Lossy = False,
 ) -> Growing:
     """Compile a signature to a program.
 
@@ -106,6 +111,7 @@ def grow(
         base: what to begin with, if it `grows_into` the signature.
         settled: what holds already of placement.
         is_soft: see `place`.
+        lossy: of which tensors, if they are float32, half of the bits may go to other devices.
 
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
@@ -133,7 +139,10 @@ def grow(
     )
     if len(devices) > 1:
         where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
-        program = partition(program, [where[i] for i in range(len(part.nodes))])
+        late = {key: graph.index[n] for key, n in delays_in(graph, devices, placement).items()}
+        program = partition(
+            program, [where[i] for i in range(len(part.nodes))], late, lossy_values(graph, lossy)
+        )
     prepared = Prepared(
         signature,
         program,
@@ -144,6 +153,14 @@ def grow(
         placement,
     )
     return Growing(prepared, graph, part)
+
+
+def lossy_values(graph: Subgraph, lossy: Lossy) -> Callable[[int], bool]:
+    """Whether half of the bits of a value may go to other devices."""
+    if isinstance(lossy, bool):
+        return lambda value: lossy
+    there = {graph.value_of(tensor) for tensor in lossy if tensor in graph.values}
+    return there.__contains__
 
 
 def reduced(signature: Signature, base: Subgraph | None = None) -> Subgraph:

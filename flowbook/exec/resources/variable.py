@@ -186,15 +186,18 @@ class VariableResource:
 
     def scatter(self, ufunc: Any, indices: Array, updates: Array) -> Array:
         """Combine rows with updates; `ufunc` None replaces them."""
-
-        def placed(dims: tuple[int, ...]) -> tuple[Array, Array, tuple[int, ...]]:
-            self._check_rows(indices, dims[0])
-            flat = self._xp.reshape(indices, -1)
+        xp = self._xp
+        with self._lock:
+            if self._buffer is None:
+                raise self._uninitialized()
+            self._check_rows(indices, len(self._buffer))
+            if not self._is_free():
+                self._swap(self._buffer.copy())
+            flat = xp.reshape(indices, -1)
             # One value may serve for all.
-            shape = (flat.size, *dims[1:]) if updates.ndim else ()
-            return flat, self._xp.reshape(updates, shape), dims
-
-        return self.scatter_parts(ufunc, placed)
+            rows = xp.reshape(updates, (flat.size, *self._buffer.shape[1:]) if updates.ndim else ())
+            self._write(write_rows, xp, ufunc, flat, rows)
+            return self._view
 
     def scatter_parts(
         self,

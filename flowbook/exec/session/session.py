@@ -116,6 +116,9 @@ class Session:
             then take one thread in all of this process, unless `fb.options.intra_op_threads` says
             how many; and a checkpoint that another deterministic session has saved is refused where
             it would go on to other bits.
+        lossy_transfer: whether float32 values go from device to device with the upper 16 of their
+            bits, which is half of the bytes and two or three digits; or the tensors, by name or
+            not, that do. Feeds and fetches, and what stays on a device, keep all bits.
 
     Attributes:
         graph: the graph.
@@ -123,6 +126,7 @@ class Session:
 
     Raises:
         FailedPreconditionError: if the live session of that name runs another graph.
+        InvalidTypeError: if an argument is of another type.
         UnimplementedError: if it is to be deterministic, and threadpoolctl is not installed.
 
     Source: white paper, section 2, "Sessions".
@@ -153,6 +157,7 @@ class Session:
         soft_placement: bool = False,
         checkpoint: Any = None,
         deterministic: bool = False,
+        lossy_transfer: bool | Sequence[Tensor | str] = False,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
@@ -163,6 +168,7 @@ class Session:
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._devices = local_devices(devices, cpus)
         self._soft_placement = soft_placement
+        self._lossy_transfer = _lossy(lossy_transfer)
         start = None if checkpoint is None else as_path(checkpoint)
         numerics = fixed_numerics() if deterministic else None
         self.name = name
@@ -200,7 +206,8 @@ class Session:
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
-        return LocalMaster(self.graph, auto_initialize, self._devices, self._soft_placement)
+        how = self._devices, self._soft_placement, self._lossy_transfer
+        return LocalMaster(self.graph, auto_initialize, *how)
 
     # Running
 
@@ -1035,6 +1042,16 @@ def open_sessions(graph: Graph | None = None) -> list[Session]:
 
 def _deadline(timeout: float | None) -> float | None:
     return None if timeout is None else deadline_after(timeout)
+
+
+def _lossy(given: Any) -> bool | tuple[Tensor | str, ...]:
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, list | tuple) or not all(isinstance(e, Tensor | str) for e in given):
+        raise InvalidTypeError(
+            f"lossy_transfer is a bool, or a list of tensors and their names, not {given!r:.80}"
+        )
+    return tuple(given)
 
 
 def _listed(feeds: Any) -> list[Any]:

@@ -21,6 +21,7 @@ from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
 from flowbook.graph.gradients.backward_loops import on_behalf_of
 from flowbook.graph.gradients.loop_dependence import Loop, is_differentiable
 from flowbook.graph.gradients.loops import LoopGradients
+from flowbook.graph.gradients.recomputing import Recomputing
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
@@ -64,6 +65,7 @@ def gradients(
     name: str = "gradients",
     *,
     unconnected_gradients: str = "none",
+    recompute: Any = None,
 ) -> list[Gradient | None]:
     """Build the gradient of the sum of `ys` with respect to each of `xs`.
 
@@ -77,6 +79,12 @@ def gradients(
         name: the name scope of what is built.
         unconnected_gradients: what each of `xs` gets that `ys` does not depend on: "none" for
             None, "zero" for zeros of its shape.
+        recompute: tensors that are kept, such as the outputs of some layers of a deep network. What
+            lies before the last of them is then computed a second time, from the kept ones, when
+            the gradients come to it, rather than kept in memory until then: less memory, more time,
+            which `fb.forecast` tells. Operations that touch something, as drawing
+            random numbers does, and what is in loops and branches, run once. Loops have an option
+            of their own (`fb.while_loop`).
 
     Returns:
         For each of `xs` a tensor of its shape; IndexedSlices where only rows were gathered from
@@ -97,14 +105,21 @@ def gradients(
     6.0
     """
     try:
-        return _gradients(ys, xs, grad_ys, stop_gradients, name, unconnected_gradients)
+        options = unconnected_gradients, recompute
+        return _gradients(ys, xs, grad_ys, stop_gradients, name, *options)
     except OpError as error:
         error.at("gradients", sites.capture())
         raise without_internal_frames(error) from error.__cause__
 
 
 def _gradients(
-    ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, name: str, unconnected: str
+    ys: Any,
+    xs: Any,
+    grad_ys: Any,
+    stop_gradients: Any,
+    name: str,
+    unconnected: str,
+    recompute: Any,
 ) -> list[Gradient | None]:
     if unconnected not in ("none", "zero"):
         raise InvalidArgumentError(
@@ -116,7 +131,8 @@ def _gradients(
     starts = _as_list(grad_ys) if grad_ys is not None else [None] * len(y_list)
     if len(starts) != len(y_list):
         raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
-    graph = _one_graph([*y_list, *x_list])
+    kept = [convert_to_tensor(tensor) for tensor in _as_list(recompute)]
+    graph = _one_graph([*y_list, *x_list, *kept])
     for y in y_list:
         graph.places.refuse_inside(y, graph.scope.flow)
     with (
@@ -127,6 +143,9 @@ def _gradients(
         place = graph.scope.flow.place if graph.scope.flow is not None else None
         loops = LoopGradients(graph)
         backward = _Backward(graph, prefix, y_list, x_list, stopped, loops, place)
+        if kept:
+            path = backward.path.operations
+            backward.recomputing = Recomputing(graph, prefix, kept, path)
         for y, start in zip(y_list, starts, strict=True):
             backward.start(y, start)
         backward.run()
@@ -181,6 +200,7 @@ class _Backward:
         self.path = Path(xs, ys, stopped)
         self.loops = loops
         self.place = place
+        self.recomputing: Recomputing | None = None
         self.partials: dict[Tensor, list[Gradient]] = {}
         self.ready: list[tuple[int, Operation]] = []
         self.queued: set[Operation] = set()
@@ -309,8 +329,12 @@ class _Backward:
                 _taken(op, total) if total is not None else self._zeros_for(output)
                 for total, output in zip(totals, op.outputs, strict=True)
             ]
+            stands = op
+            if self.recomputing is not None:
+                arrived = next(total for total in totals if total is not None)
+                stands = self.recomputing.standing_for(op, _maker(arrived))
             try:
-                found = _call(grad, op, dys, [total is not None for total in totals])
+                found = _call(grad, stands, dys, [total is not None for total in totals])
             except OpError as error:
                 what = f"the gradient of {op.type} {op.name!r}"
                 if error.details:
@@ -393,6 +417,10 @@ def _call(
         if asked is not None and asked.kind is asked.KEYWORD_ONLY:
             return grad(op, *dys, used=used)
     return grad(op, *dys)
+
+
+def _maker(gradient: Gradient) -> Operation:
+    return gradient.values.op if isinstance(gradient, IndexedSlices) else gradient.op
 
 
 def _taken(op: Operation, gradient: Gradient) -> Gradient:

@@ -58,7 +58,7 @@ ABOUT_ARRAYS = [case for case in CASES if is_about_arrays(case.type)]
 ROUTING = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"}
 WITHOUT_ROWS = {
     *("CheckFinite", "Const", "ControlTrigger", "MarkTraining", "MarkUpdate", "NoOp"),
-    *("OwnGradient", *ROUTING),
+    *("FillTo32Bits", "OwnGradient", "TruncateTo16Bits", *ROUTING),
 }
 
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.

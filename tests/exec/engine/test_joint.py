@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.placement import assignment, together
+from flowbook.exec.placement import assignment, receiving, together
 from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
@@ -33,6 +33,7 @@ def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
     patch.setattr(assignment, "_improved", anywhere)
     patch.setattr(assignment, "_beside_users", lambda problem, order, *found: found)
     patch.setattr(together, "_join_loops", lambda *_: None)
+    patch.setattr(receiving, "LEAST_BYTES", 0)
 
 
 DEVICES = st.sampled_from([["cpu:0", "cpu:1", "cpu:2"], ["cpu:0", "simulated:0", "simulated:1"]])
@@ -383,7 +384,7 @@ def test_what_a_loop_sends_names_its_iteration_though_it_receives_nothing(
     )
     homes = {"first": 1, "while/total": 2}
 
-    def parted(program: Any, _: Any) -> Any:
+    def parted(program: Any, *_: Any) -> Any:
         """All that there is of the third variable on one device, what enters on another."""
         nodes = program.parts[0].nodes
         where = [homes.get(node.name, 2 * node.name.endswith("_2")) for node in nodes]

@@ -292,3 +292,54 @@ def test_an_error_lists_who_holds_the_memory(tmp_path: Path) -> None:
             gc.enable()
         assert sess.run(y, {x: np.zeros((2, 500))}) == 500_000
     assert narrow.used == 0
+
+
+def test_an_interrupt_gives_back_what_the_step_had(sess: fb.Session, device: Simulated) -> None:
+    is_wanted = []
+
+    def interrupt(value: Any) -> Any:
+        if is_wanted:
+            raise KeyboardInterrupt
+        return value
+
+    x = fb.placeholder(fb.float32, [1000], name="x")
+    with fb.device("simulated:0"):
+        w = fb.Variable(np.ones(1000, np.float32), name="w")
+        before = w * fb.exp(x)
+    with fb.device("cpu:0"):
+        passed = fb.py_func(interrupt, [before], fb.float32)
+    with fb.device("simulated:0"):
+        y = fb.reduce_sum(passed * before)
+    given = np.zeros(1000, np.float32)
+    for _ in range(2):
+        assert sess.run(y, {x: given}) == 1000.0
+    used = device.used
+    is_wanted.append(True)
+    gc.disable()
+    try:
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                sess.run(y, {x: given})
+            assert device.used == used
+    finally:
+        gc.enable()
+    is_wanted.clear()
+    assert sess.run(y, {x: given}) == 1000.0
+
+
+def test_what_nothing_refers_to_any_more_is_given_back(sess: fb.Session, device: Simulated) -> None:
+    def cell() -> None:
+        with fb.device("simulated:0"):
+            w = fb.Variable(np.ones(1000, np.float32), name="w")
+        sess.run(fb.assign_add(w, np.ones(1000, np.float32)).op)
+
+    graph = fb.Graph()
+    with fb.Session(graph, devices=["cpu:0", device]) as other:
+        with graph.as_default(), fb.device("simulated:0"):
+            v = fb.Variable(np.ones(1000, np.float32), name="v")
+        other.run(v)
+        assert device.used >= 4000
+    del v, graph, other
+    gc.collect()
+    assert device.used == 0
+    cell()

@@ -88,6 +88,8 @@ SCENARIOS = [
     Scenario("Send", "tests/exec/engine/test_joint.py"),
     Scenario("Recv", "tests/exec/engine/test_joint.py"),
     Scenario("Fetch", "tests/exec/engine/test_joint.py"),
+    Scenario("TruncateTo16Bits", "tests/exec/engine/test_lossy.py"),
+    Scenario("FillTo32Bits", "tests/exec/engine/test_lossy.py"),
     Scenario("MarkTraining", "tests/exec/instruments/summaries/test_summarize.py"),
     Scenario("PyFunc", "tests/graph/ops/outside/test_python_functions.py"),
 ]

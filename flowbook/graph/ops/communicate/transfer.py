@@ -1,7 +1,8 @@
 """The operations by which a value goes from one device to another (white paper, section 3.2.2).
 
 Nobody builds them: partitioning puts a pair wherever a value is used on another device than it is
-made on. They meet in the rendezvous of the step, under the pair's key.
+made on. They meet in the rendezvous of the step, under the pair's key. Where half of the bits will
+do, one operation before the pair and one after it see to that (section 5.5).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from flowbook.graph.definition.op_def import REQUIRED, AsyncContext, OpDef
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN
+from flowbook.graph.numerics.truncation import filled, truncated
 
 
 class Port(Protocol):
@@ -54,6 +56,24 @@ receive_op: OpDef = OpDef(
     infer=lambda port, key, dtype, on_host, may_be_dead: UNKNOWN,
     kernel=_received,
     is_async=True,
+    cost=no_flops,
+)
+
+truncate_op: OpDef = OpDef(
+    "TruncateTo16Bits",
+    "value: float32 -> bits: uint16",
+    infer=lambda value: value.shape,
+    kernel=truncated,
+    aliases={},
+    cost=no_flops,
+)
+
+fill_op: OpDef = OpDef(
+    "FillTo32Bits",
+    "bits: uint16 -> value: float32",
+    infer=lambda bits: bits.shape,
+    kernel=filled,
+    aliases={},
     cost=no_flops,
 )
 
