@@ -9,10 +9,11 @@ INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --e
 
 .PHONY: lab tutorial test oldest newest soak bench docs proto front-end format clean
 
-# JupyterLab on the welcome notebook, its options in LAB_OPTIONS.
+# JupyterLab on the welcome notebook, beside guides and examples; its options in LAB_OPTIONS.
 lab: .venv/lab.stamp front-end
 	$(VENV)/jupyter trust notebooks/*.ipynb
-	$(VENV)/jupyter lab $(LAB_OPTIONS) notebooks/welcome.ipynb
+	$(VENV)/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/welcome.ipynb \
+		$(LAB_OPTIONS)
 
 # The welcome notebook without a browser: what it prints and shows, as text.
 tutorial: .venv/lab.stamp

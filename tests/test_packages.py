@@ -76,7 +76,7 @@ def test_the_description_needs_no_folder_beside_it(source: Path) -> None:
 
     text = ProjectMetadata(str(source), PluginManager()).core.readme
     assert "loss = fb.reduce_mean(fb.square(x @ W - 1.0))" in text
-    assert "*Two runs laid over each other" in text
+    assert "*The timeline of a step" in text
     assert "<img" not in text
     assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]+)\)", text))
 

@@ -36,7 +36,7 @@ export default {
   // JupyterLab keeps the models of widgets that are closed for as long as the page lives, and each
   // its state of before the last change too: let these be small.
   initialize({ model }) {
-    return () => [1, 2].forEach(() => model.set("payload", null));
+    return () => [1, 2].forEach(() => model.set({ payload: null, begun: null }));
   },
   async render({ model, el, host }) {
     return (await imported(model, host))[model.get("renderer")](model, el);

@@ -237,7 +237,7 @@ test("parts of the data share a chart, unless one is alone", () => {
     "val/accuracy": { title: "val/accuracy", split: "" },
     "x/loss": { title: "x/loss", split: "" },
   });
-  assert.deepEqual(inOrder(["val", "", "Train", "val"]), ["", "Train", "val"]);
+  assert.deepEqual(inOrder(["Held out", "val", "", "Train", "val"]), ["", "Train", "val", "Held out"]);
 });
 
 test("curves of a run alone differ in colour, those of several runs in dashes", () => {

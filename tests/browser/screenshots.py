@@ -1,6 +1,6 @@
-"""Takes the pictures of the README: a notebook's live views in a real JupyterLab.
+"""Takes the pictures of the README: notebooks' live views in a real JupyterLab.
 
-    python -m tests.browser.screenshots
+    python -m tests.browser.screenshots [NAME ...]
 
 Every view is taken in both themes, and stored as `docs/<name>-<theme>.png`. Look at them before
 they are committed.
@@ -21,13 +21,10 @@ from PIL import Image
 from tests.browser.lab import ROOT, Lab, Notebook, browser
 from tests.browser.view import reveal, select_output
 
-NOTEBOOK = ROOT / "notebooks" / "see_the_graph.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
 THEMES = {"light": False, "dark": True}
-
-
-def _opened(view: Any) -> None:
-    """Open the first block and its first layer, and select what the layer computes."""
-    reveal(view, "block_0/first/MatMul")
+WIDTH, HEIGHT = 1340, 2400  # Of the page: nothing that is taken has to be scrolled to.
+MOST_BYTES = 150_000  # Of a picture: the README shows them all.
 
 
 def _fetched(view: Any) -> None:
@@ -37,63 +34,117 @@ def _fetched(view: Any) -> None:
     view.locator(".fb-value").wait_for()
 
 
+def _busiest(view: Any) -> None:
+    """Select a branch, which says why it runs where it does."""
+    reveal(view, "branch0/scores/MatMul")
+
+
+def _last_step(view: Any) -> None:
+    """Show the last step."""
+    lanes = view.get_by_role("application")
+    lanes.focus()
+    for _ in range(3):
+        lanes.press("PageDown")
+    lanes.blur()
+
+
 @dataclass(frozen=True)
 class Shot:
     """One picture.
 
     Attributes:
-        source: what stands in the source of the cell whose output is taken.
-        view: the CSS selector of the live view in it.
+        notebook: the notebook's name.
+        cell: the id of the cell whose output is taken.
+        view: the CSS selector of the live view in it; None takes the cells from this one to `to`.
         prepare: what is done to the view before.
+        to: the id of the last cell that is taken.
+        most: so many pixels of its height are taken.
     """
 
-    source: str
-    view: str
+    notebook: str
+    cell: str
+    view: str | None = None
     prepare: Callable[[Any], None] = lambda view: None
+    to: str = ""
+    most: int = 900
 
 
+GRAPH = ".fb-graph[data-drawn]"
 SHOTS = {
-    "graph": Shot("minimize(loss", ".fb-graph[data-drawn]", _opened),
-    "edge": Shot("sess.retain_feeds()", ".fb-graph[data-drawn]", _fetched),
-    "summaries": Shot("fb.SummaryView({", ".fb-summaries[data-drawn]"),
+    "welcome": Shot("welcome", "session", to="train"),
+    "edge": Shot("see_the_graph", "see-10", GRAPH, _fetched),
+    "placement": Shot("devices", "explain", ".fb-placements", _busiest),
+    "timeline": Shot("devices", "timeline", ".fb-timeline[data-drawn]", _last_step),
 }
 
 
 def main() -> int:
-    """Take all pictures; return the exit status."""
-    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    """Take the pictures that are named, or all; return the exit status."""
+    wanted = {name: SHOTS[name] for name in sys.argv[1:] or SHOTS}
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         lab = Lab(Path(folder))
         try:
             for theme, dark in THEMES.items():
                 lab.use_theme(dark)
-                context = chromium.new_context(
-                    viewport={"width": 1200, "height": 1000}, device_scale_factor=2
-                )
-                # Under a name of its own it has a kernel of its own.
-                shutil.copy(NOTEBOOK, Path(lab.notebooks) / f"{theme}.ipynb")
-                _take(lab.open(context.new_page(), theme), cells, theme)
-                context.close()
+                for name in dict.fromkeys(shot.notebook for shot in wanted.values()):
+                    context = chromium.new_context(
+                        viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=1.5
+                    )
+                    # Under a name of its own it has a kernel of its own.
+                    copied = f"{name}_{theme}"
+                    shutil.copy(
+                        NOTEBOOKS / f"{name}.ipynb", Path(lab.notebooks) / f"{copied}.ipynb"
+                    )
+                    here = {shot: each for shot, each in wanted.items() if each.notebook == name}
+                    _take(lab.open(context.new_page(), copied), here, theme)
+                    context.close()
         finally:
             lab.close()
     return 0
 
 
-def _take(notebook: Notebook, cells: list[Any], theme: str) -> None:
+def _take(notebook: Notebook, shots: dict[str, Shot], theme: str) -> None:
+    """Run a notebook, and take pictures of it on the way."""
+    name = next(iter(shots.values())).notebook
+    cells = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    place = {cell.id: i for i, cell in enumerate(cells)}
     for index, cell in enumerate(cells):
         if cell.cell_type != "code":
             continue
         notebook.run(index)
-        for name, shot in SHOTS.items():
-            if shot.source in cell.source:
+        for taken, shot in shots.items():
+            if cell.id != (shot.to or shot.cell):
+                continue
+            if shot.view is None:
+                _store(taken, theme, _of_cells(notebook, place[shot.cell], index))
+            else:
                 view = notebook.cell(index).locator(shot.view)
                 view.wait_for()
                 shot.prepare(view)
-                path = ROOT / "docs" / f"{name}-{theme}.png"
-                taken = Image.open(io.BytesIO(view.screenshot())).convert("RGB")
-                # A palette is enough for what is drawn, and a third of the size.
-                taken.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
-                print(path.relative_to(ROOT))
+                notebook.page.wait_for_timeout(500)  # What glides there has come to rest.
+                box = view.bounding_box()
+                clip = {**box, "height": min(box["height"], shot.most)}
+                _store(taken, theme, notebook.page.screenshot(clip=clip))
+
+
+def _of_cells(notebook: Notebook, first: int, last: int) -> bytes:
+    """The cells from one to another, as they stand in the page."""
+    notebook.page.wait_for_timeout(1500)  # The last curves are drawn.
+    notebook.select(last)
+    boxes = [notebook.cell(i).bounding_box() for i in (first, last)]
+    top, bottom = boxes[0]["y"], boxes[1]["y"] + boxes[1]["height"]
+    clip = {"x": boxes[0]["x"], "y": top, "width": boxes[0]["width"], "height": bottom - top}
+    picture: bytes = notebook.page.screenshot(clip=clip)
+    return picture
+
+
+def _store(name: str, theme: str, picture: bytes) -> None:
+    path = ROOT / "docs" / f"{name}-{theme}.png"
+    taken = Image.open(io.BytesIO(picture)).convert("RGB")
+    # A palette is enough for what is drawn, and a third of the size.
+    taken.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    print(f"{path.relative_to(ROOT)}: {size / 1000:.0f} kB{', too large' * (size > MOST_BYTES)}")
 
 
 if __name__ == "__main__":

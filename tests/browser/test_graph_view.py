@@ -90,7 +90,7 @@ def test_search_reveals_and_the_card_tells(lab: Lab, page: Any) -> None:
 
 
 def test_it_follows_the_graph_and_keeps_what_is_open(lab: Lab, page: Any) -> None:
-    lab.write("follow", LAYERS + "fb.get_default_graph()", "z = fb.tanh(y, name='z')")
+    lab.write("follow", LAYERS + "fb.GraphView()", "z = fb.tanh(y, name='z')")
     notebook = lab.open(page, "follow")
     notebook.run(0)
     view = notebook.graph(0)
@@ -104,12 +104,30 @@ def test_it_follows_the_graph_and_keeps_what_is_open(lab: Lab, page: Any) -> Non
     assert view.locator("[role=treeitem][aria-expanded=true]").count() == 1
 
 
+def test_a_graph_is_shown_as_of_its_cell_and_live_on_request(lab: Lab, page: Any) -> None:
+    lab.write("as_of", LAYERS + "fb.get_default_graph()", "z = fb.tanh(y, name='z')")
+    notebook = lab.open(page, "as_of")
+    notebook.run(0)
+    view = notebook.graph(0)
+    button = view.get_by_role("button", name="Show the graph as it is now")
+    assert button.is_hidden()
+    then = tree_items(view)
+    notebook.run(1)
+    button.wait_for()
+    assert tree_items(view) == then
+    for items in ([*then, "z, Tanh"], then):
+        before = view.get_attribute("data-drawn")
+        button.click()
+        redrawn(view, before)
+        assert tree_items(view) == items
+
+
 def test_stale_operations_are_marked(lab: Lab, page: Any) -> None:
     first, second = (
         "import flowbook as fb\na = fb.constant(1.0, name='a')",
         "b = fb.negative(a, name='b')",
     )
-    path = lab.write("stale", first, second, "fb.get_default_graph()")
+    path = lab.write("stale", first, second, "fb.GraphView()")
     notebook = lab.open(page, "stale")
     for cell in range(3):
         notebook.run(cell)

@@ -539,8 +539,9 @@ class Session:
         A summary joins a run that computes all that it takes, or any with `compute=True`; what it
         shows of a variable is the value from before the step. Runs give summaries if they make a
         step of a training (of an operation that `minimize` gave); other runs where they are named
-        by what they fetch. The step is what the optimizer's `global_step` counted before the run,
-        or, without one, the number of earlier runs of the same fetches and feeds.
+        by what they fetch. The step is what the optimizer's `global_step` counted before the run.
+        Without one, it is the number of earlier runs of the same fetches and feeds; of runs that do
+        not train, the number of steps of the training, where that gives summaries too.
 
         Args:
             every: the first run of a signature gives summaries, and then each so many-th; 1 if

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 
+from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.context import frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -218,7 +219,7 @@ def _unfed(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
 ) -> InvalidArgumentError:
-    names = [t.name for t in fetches] + [o.name for o in targets]
+    names = [tensor_called(t) for t in fetches] + [called(o) for o in targets]
     needed = ", ".join(repr(n) for n in names[:3]) + (", ..." if len(names) > 3 else "")
     tensor = op.outputs[0]
     article = "an" if tensor.dtype.name.startswith("i") else "a"

@@ -124,8 +124,9 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
 
 
 def graph_forms(graph: Graph) -> front_end.Forms:
-    """How a graph is shown: as a view of it."""
-    return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), _live_form(graph))
+    """How a graph is shown: as a view of it, as of the cell that shows it."""
+    live = _live_form(graph, of_cell=True)
+    return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), live)
 
 
 def _overlay(told: Any) -> Overlay:
@@ -141,12 +142,13 @@ def _live_form(
     needed: Needed | None = None,
     session: Session | None = None,
     overlay: Overlay | None = None,
+    of_cell: bool = False,
 ) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""
 
     def make() -> Any:
         from flowbook.widgets.graphs.live import LiveGraph
 
-        return LiveGraph(graph, needed, session, overlay)
+        return LiveGraph(graph, needed, session, overlay, of_cell)
 
     return front_end.live_form(make)

@@ -24,9 +24,11 @@ class LiveGraph(LiveViewOfGraph):
         needed: what stands out; None if nothing does.
         session: what fetches tensors that are asked for; None is one that runs the graph then.
         overlay: what is laid over it.
+        of_cell: whether it shows at first the graph as of the cell that made it.
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
+    begun = traitlets.Bytes().tag(sync=True)  # What its cell saw; nothing where that is no matter.
     said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
     ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
@@ -36,6 +38,7 @@ class LiveGraph(LiveViewOfGraph):
         needed: Needed | None = None,
         session: Session | None = None,
         overlay: Overlay | None = None,
+        of_cell: bool = False,
     ) -> None:
         self._graph = weakref.ref(graph)
         self._session = None if session is None else weakref.ref(session)
@@ -44,7 +47,9 @@ class LiveGraph(LiveViewOfGraph):
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        super().__init__("renderGraph", graph, view=name, ran=ran, payload=self._packed(graph))
+        payload = self._packed(graph)
+        begun = payload if of_cell else b""
+        super().__init__("renderGraph", graph, view=name, ran=ran, payload=payload, begun=begun)
         _views.add(self)
         fetch_requests.listen(live_view)
 

@@ -1,10 +1,11 @@
-"""Tags that say the same of several parts of the data, as `train/loss` and `val/loss`: one chart.
+"""Tags that say the same of several parts of the data, as `loss` and `held_out/loss`: one chart.
 
 `labextension/src/core/splits.ts` does the same for live views.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,7 +20,6 @@ _SPLITS = (
     "dev",
     "eval",
     "evaluation",
-    "held_out",
     "heldout",
     "test",
 )
@@ -54,8 +54,12 @@ def charts_of(tags: Iterable[str]) -> dict[str, list[Part]]:
 
 def _split(tag: str) -> tuple[str, str]:
     first, _, rest = tag.partition("/")
-    return (rest, first) if rest and first.lower() in _SPLITS else (tag, "")
+    return (rest, first) if rest and _plain(first) in _SPLITS else (tag, "")
 
 
 def _place(split: str) -> int:
-    return _SPLITS.index(split.lower()) if split else -1
+    return _SPLITS.index(_plain(split)) if split else -1
+
+
+def _plain(split: str) -> str:
+    return re.sub(r"[\s_-]", "", split).lower()

@@ -54,6 +54,8 @@ export class GraphView {
   readonly #bar: HTMLElement;
   readonly #routingButton: HTMLElement;
   readonly #sidewaysButton: HTMLElement;
+  readonly #liveButton: HTMLElement;
+  #setLive: (on: boolean) => void = () => undefined;
   readonly #card: CardPanel;
   readonly #tensorPanel: TensorPanel;
   readonly #key: OverlayKey;
@@ -110,7 +112,7 @@ export class GraphView {
       close: (node) => void this.close(node),
       key: (event) => this.#press(event),
     });
-    ({ root: this.#bar, routing: this.#routingButton, sideways: this.#sidewaysButton } = toolbar(
+    ({ root: this.#bar, routing: this.#routingButton, sideways: this.#sidewaysButton, live: this.#liveButton } = toolbar(
       {
         fit: () => this.fit(),
         zoom: (by) => this.#zoom(by),
@@ -121,6 +123,7 @@ export class GraphView {
           void this.#change(() => (this.#sideways = on), true);
         },
         setSeries: (on) => void this.#regrow(() => (this.#series = on)),
+        setLive: (on) => this.#setLive(on),
         setRouting: (on) => void this.#regrow(() => (this.#routing = on)),
         exportSvg: () => this.#saveSvg(),
       },
@@ -153,6 +156,12 @@ export class GraphView {
     this.#routingButton.hidden = !data.routing.includes(1);
     this.#grow(this.#treeOf(data));
     await this.#relayout(null);
+  }
+
+  /** Let a person choose between the graph as of its cell, which is shown, and the graph as it is now. */
+  offerLive(choose: (on: boolean) => void): void {
+    this.#liveButton.hidden = false;
+    this.#setLive = choose;
   }
 
   /** Say how loops and branches ran last, by their names. */

@@ -26,9 +26,18 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
   const kernel = (): Kernel | null => model.widget_manager?.kernel ?? null;
   const link = new KernelLink(kernel, String(model.get("view")));
   const view = new GraphView(place, link, "graph", String(model.get("graph_name")));
+  const begun = held(model.get("begun"));
+  let isLive = begun === null;
   const load = (): void => {
-    const payload = model.get("payload");
-    if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
+    const payload = held(model.get("payload"));
+    if (!payload) return;
+    if (begun && !isSame(begun, payload)) {
+      view.offerLive((on) => {
+        isLive = on;
+        load();
+      });
+    }
+    void view.load(isLive || !begun ? payload : begun);
   };
   const say = (): void => view.say(String(model.get("said")));
   const tell = (): void => void view.tell(model.get("ran") as Ran);
@@ -123,6 +132,15 @@ export function renderTimeline(model: Model, place: HTMLElement): () => void {
 /** Render a trace given as base64 into an element of a page without a kernel. */
 export async function renderExportedTimeline(encoded: string, place: HTMLElement): Promise<void> {
   await new TimelineView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
+}
+
+/** The bytes of a trait; null where there are none. */
+function held(trait: unknown): Uint8Array<ArrayBuffer> | null {
+  return trait instanceof DataView && trait.byteLength > 0 ? bytesOf(trait) : null;
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, i) => byte === other[i]);
 }
 
 function bytesOf(view: DataView): Uint8Array<ArrayBuffer> {

@@ -68,12 +68,12 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-head .fb-faint { font-weight: 400; }
   .fb-head .fb-icon { transition: transform 120ms; color: var(--fb-faint); }
   .fb-head[aria-expanded="true"] .fb-icon { transform: rotate(90deg); }
-  .fb-cards, .fb-histograms { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(270px, 100%), 1fr)); gap: 10px; }
-  .fb-cards { padding: 0 12px; }
+  .fb-histograms { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(270px, 100%), 1fr)); gap: 10px; }
+  .fb-cards { display: flex; flex-wrap: wrap; gap: 10px; padding: 0 12px; }
   .fb-tags { padding-bottom: 8px; }
   .fb-tags + .fb-tags { border-top: 1px solid var(--fb-border); }
-  .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); min-width: 0; display: flex; flex-direction: column; }
-  .fb-card.fb-isWide, .fb-card.fb-isBroad { grid-column: 1 / -1; }
+  .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); flex: 1 1 270px; min-width: min(270px, 100%); max-width: 100%; display: flex; flex-direction: column; }
+  .fb-card.fb-isWide, .fb-card.fb-isBroad { flex-basis: 100%; }
   .fb-card > header { display: flex; align-items: center; gap: 8px; padding: 7px 8px 2px 12px; }
   .fb-card h4 { font: inherit; font-weight: 600; margin: 0; color: var(--fb-ink); overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow-wrap: anywhere; flex: 1 1 auto; text-transform: none; letter-spacing: 0; }
   .fb-headline { font-variant-numeric: tabular-nums; color: var(--fb-ink); white-space: nowrap; }

@@ -10,6 +10,7 @@ export interface Actions {
   setSideways(on: boolean): void;
   setSeries(on: boolean): void;
   setRouting(on: boolean): void;
+  setLive(on: boolean): void;
   exportSvg(): void;
 }
 
@@ -18,6 +19,8 @@ export interface Toolbar {
   /** The button for what graphs without loops and branches have not. */
   readonly routing: HTMLElement;
   readonly sideways: HTMLElement;
+  /** The button for a graph that has grown since its cell ran; hidden until then. */
+  readonly live: HTMLElement;
 }
 
 export function toolbar(actions: Actions, search: HTMLElement): Toolbar {
@@ -36,6 +39,10 @@ export function toolbar(actions: Actions, search: HTMLElement): Toolbar {
     "Show what only routes values: Switch, Merge, Enter, Exit", "M2 8h4l5-5h3M6 8l5 5h3", (on) => actions.setRouting(on), "Routing",
   );
   const sideways = toggle("Let edges run to the right", "M2 8h11M9 4l4 4-4 4", (on) => actions.setSideways(on), "Sideways");
+  const live = toggle(
+    "Show the graph as it is now, and not as of this cell", "M8 6.5a1.5 1.5 0 1 1 0 3a1.5 1.5 0 1 1 0-3M4.5 4.5a5 5 0 0 0 0 7M11.5 4.5a5 5 0 0 1 0 7", (on) => actions.setLive(on), "Live",
+  );
+  live.hidden = true;
   const root = element(
     "div",
     { class: "fb-bar", role: "toolbar", "aria-label": "graph" },
@@ -55,8 +62,9 @@ export function toolbar(actions: Actions, search: HTMLElement): Toolbar {
       routing,
       toggle("Group members that are alike and numbered", "M2 5h9v9H2zM5 5V2h9v9h-3", (on) => actions.setSeries(on), "Series"),
       sideways,
+      live,
       button("Save the picture as SVG", "M8 2v8M4.5 7L8 10.5 11.5 7M2.5 13.5h11", () => actions.exportSvg(), "SVG"),
     ),
   );
-  return { root, routing, sideways };
+  return { root, routing, sideways, live };
 }

@@ -364,8 +364,8 @@ def test_parts_of_the_data_share_a_chart() -> None:
         *curve("val/accuracy", [0.5]),
         *curve("layer/loss", [7.0]),
     )
-    assert charts_of(["val/loss", "train/loss", "loss", "val/accuracy", "x/loss"]) == {
-        "loss": [("loss", ""), ("train/loss", "train"), ("val/loss", "val")],
+    assert charts_of(["Held out/loss", "val/loss", "loss", "val/accuracy", "x/loss"]) == {
+        "loss": [("loss", ""), ("val/loss", "val"), ("Held out/loss", "Held out")],
         "val/accuracy": [("val/accuracy", "")],
         "x/loss": [("x/loss", "")],
     }

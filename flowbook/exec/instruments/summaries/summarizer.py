@@ -90,6 +90,7 @@ class Summarizer(Instrument):
         self._left_out: dict[str, str] = {}
         self.rules: tuple[Rule, ...] = ()
         self._clocks: dict[tuple[Rule, Signature], _Clock] = {}
+        self._training: _Clock | None = None  # That of the training whose summaries came last.
         self._logs: dict[str, LogDirectory] = {}
         self._lock = threading.Lock()
 
@@ -198,10 +199,17 @@ class Summarizer(Instrument):
             self._left_out |= rule.left_out
             self._given.update(map(tag_of, joining))
             clock = self._clock(rule, signature)
+            if rule.fetches is None:
+                self._training = clock
             if joining:
-                taps.append(_SummaryTap(self.run, rule, clock, joining, counter))
+                step = None if rule.fetches is None else self._trained_steps
+                taps.append(_SummaryTap(self.run, rule, clock, joining, counter, step))
         self._say(summaries)
         return taps
+
+    def _trained_steps(self) -> int | None:
+        """How many steps of the training have run; None if none gives summaries."""
+        return None if self._training is None else self._training.runs
 
     def _begin_run(self, made: Sequence[Operation]) -> None:
         """Begin a run of its own where a training is another than before: they are two curves."""
@@ -254,7 +262,7 @@ class _Clock:
     """When the runs of a signature are due."""
 
     def __init__(self, every: int | None, seconds: float | None) -> None:
-        self._runs = 0
+        self.runs = 0
         self._every = every
         self._seconds = seconds
         self._latest = -float("inf")
@@ -263,8 +271,8 @@ class _Clock:
     def begin(self) -> int | None:
         """The number of the run that begins, if it is due."""
         with self._lock:
-            number = self._runs
-            self._runs = number + 1
+            number = self.runs
+            self.runs = number + 1
             now = time.monotonic() if self._seconds is not None else 0.0
             if (self._every is not None and number % self._every == 0) or (
                 self._seconds is not None and now - self._latest >= self._seconds
@@ -284,6 +292,7 @@ class _SummaryTap:
         clock: _Clock,
         operations: Sequence[Operation],
         counter: Any,
+        trained: Callable[[], int | None] | None,
     ) -> None:
         self.tensors: Sequence[Tensor] = [t for op in operations for t in op.outputs]
         # The value from before the step: how many updates the parameters have seen.
@@ -294,11 +303,16 @@ class _SummaryTap:
         self._clock = clock
         self._operations = [(op, rule.series + tag_of(op)) for op in operations]
         self._has_counter = counter is not None
+        self._trained = trained
 
     def begin(self) -> Callable[[Sequence[Any]], None] | None:
         """What takes the values of the run, if it is due."""
         number = self._clock.begin()
-        return None if number is None else partial(self._take, number)
+        if number is None:
+            return None
+        # Beside the curves of a training stand those of other runs, at the steps that it has made.
+        trained = None if self._trained is None else self._trained()
+        return partial(self._take, number if trained is None else trained)
 
     def _take(self, number: int, values: Sequence[Any]) -> None:
         now = time.time()

@@ -78,7 +78,18 @@ def test_without_a_counter_the_runs_of_a_signature_are_counted() -> None:
             sess.run(model.train, model.feeds)
             sess.run(model.loss, model.feeds)
         assert steps(kept) == [0, 2, 4]
-        assert steps(kept, "test/loss") == [0, 1, 2, 3, 4]
+        # They stand beside the curve of the training, at the steps that it has made.
+        assert steps(kept, "test/loss") == [1, 2, 3, 4, 5]
+
+
+def test_without_a_training_to_stand_beside_runs_are_counted() -> None:
+    model = Model(counted=False)
+    with fb.Session(graph=model.graph) as sess:
+        kept = sess.summarize(fetches="mse:0", series="test")
+        for _ in range(2):
+            sess.run(model.train, model.feeds)
+            sess.run(model.loss, model.feeds)
+        assert steps(kept, "test/loss") == [0, 1]
 
 
 def test_a_summary_whose_inputs_the_run_does_not_compute_is_left_out() -> None:
