@@ -398,7 +398,7 @@ CHANGES = (
     ),
     Change(
         "exec/resources/stream.py",
-        "                if self._is_over or turn != self._turn:\n                    self._close()",
+        "if self._is_over or turn != self._turn:\n                    self._close()",
         "                pass",
         ("train/input/test_generators.py",),
     ),
@@ -814,8 +814,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "None, settled, is_soft=is_soft)\n    plan",
-        "None, settled, costs, is_soft)\n    plan",
+        "settled, is_soft=is_soft)\n    is_lossy",
+        "settled, costs, is_soft)\n    is_lossy",
         ("exec/session/test_explain.py",),
     ),
     Change(

@@ -19,6 +19,7 @@ from flowbook.graph.model.called import described
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import FailedPreconditionError, OpError, WaitingWarning
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.ops.queues.queue_ops import PUTTING
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
@@ -68,8 +69,13 @@ class Waits:
         self._heard: set[int] = set()
 
     def begin(self, nodes: Sequence[int]) -> None:
-        """Have what runs in some nodes, which wait, get what it waits for."""
-        for queue in dict.fromkeys(q for node in nodes for q in self._waited_at(node)):
+        """Have what runs in some nodes, which wait, get what it waits for.
+
+        What waits for room is itself what fills a queue: a runner that has been stopped meanwhile,
+        and finds it full, must not start it again.
+        """
+        hungry = [node for node in nodes if not self._waits_for_room(node)]
+        for queue in dict.fromkeys(q for node in hungry for q in self._waited_at(node)):
             self._feeding.wanted(queue)
 
     def endless(
@@ -149,6 +155,10 @@ class Waits:
         if operation is None or touch is None or touch.argument is None:
             return []
         return list(_owners(operation.inputs[touch.argument].op))
+
+    def _waits_for_room(self, node: int) -> bool:
+        operation = self._operation(node)
+        return operation is not None and operation.type in PUTTING
 
     def _wakers(self, node: int) -> list[Operation]:
         """The live operations that would let a node go on which waits."""
