@@ -814,8 +814,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "None, settled, is_soft=is_soft)\n    plan",
-        "None, settled, costs, is_soft)\n    plan",
+        "None, settled, is_soft=is_soft)\n    is_lossy",
+        "None, settled, costs, is_soft)\n    is_lossy",
         ("exec/session/test_explain.py",),
     ),
     Change(
