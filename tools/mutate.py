@@ -398,7 +398,7 @@ CHANGES = (
     ),
     Change(
         "exec/resources/stream.py",
-        "                if self._is_over:\n                    self._close()",
+        "                if self._is_over or turn != self._turn:\n                    self._close()",
         "                pass",
         ("train/input/test_generators.py",),
     ),
@@ -902,6 +902,12 @@ CHANGES = (
         "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
     ),
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/runner.py",
+        "values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds",
+        "values[: len(feeds)] = feeds",
+        (FAILURES,),
+    ),
     Change(
         "exec/engine/runner.py",
         "given = map(_read_only, feeds) if self._has_users_kernels else feeds",
@@ -1676,9 +1682,9 @@ CHANGES = (
         ("onnx/test_saving_operations.py",),
     ),
     Change(
-        "onnx/saving/region.py",
-        "_is_some(course.count) and bool(elements)",
-        "course.count is not None and bool(elements)",
+        "onnx/saving/course.py",
+        "0 <= begin < end <= rows",
+        "0 <= begin <= end <= rows",
         (SCANS,),
     ),
     Change(

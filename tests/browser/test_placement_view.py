@@ -45,6 +45,7 @@ def test_two_plans_go_along_with_each_other(tmp_path: Path, page: Any) -> None:
     with fb.Session() as sess:
         here, there = (sess.explain(y, {x: (2048, 2048)}, each) for each in (None, ["gpu:0"]))
     fb.PlacementView(here, there).export_html(tmp_path / "plans.html")
+    page.emulate_media(reduced_motion="reduce")  # Nothing glides: pictures change by presses alone.
     page.goto((tmp_path / "plans.html").as_uri())
     page.locator(".fb-graph[data-drawn]").nth(1).wait_for()
     first, second = (page.locator(".fb-graph").nth(i) for i in range(2))
@@ -72,6 +73,7 @@ def test_two_plans_go_along_with_each_other(tmp_path: Path, page: Any) -> None:
     assert second.get_by_label("Colours").evaluate("each => each.selectedOptions[0].text") == "time"
     assert any("time" in item for item in tree_items(second))
     second.get_by_label("Colours").select_option("device")
+    first.get_by_role("button", name="Fit all into view").click()
     canvas = first.locator("canvas")
     seen = canvas.evaluate("each => each.toDataURL()")
     second.get_by_role("button", name="cpu:0").click()

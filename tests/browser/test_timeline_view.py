@@ -84,7 +84,7 @@ def test_keys_lead_from_all_steps_to_one_call(tmp_path: Path, page: Any, dark: b
     assert "net/total" in selected(view)
     assert "gives\n4 B" in selected(view)
     assert "test_timeline_view.py, line " in selected(view)
-    assert "net/total, Sum, step 1" in view.locator(".fb-hidden[role=status]").inner_text()
+    assert "y (net/total), Sum, step 1" in view.locator(".fb-hidden[role=status]").inner_text()
     before = picture(view)
     lanes.press("Enter")
     assert picture(view) != before

@@ -68,6 +68,14 @@ def test_a_recurrent_network_for_any_batch_is_a_scan(lengths: Any) -> None:
     assert loops(made) == ({"Scan": 1} if lengths is None else {"Loop": 1})
 
 
+def test_a_recurrent_network_in_both_directions() -> None:
+    x, lengths = fb.placeholder(fb.float32, [2, 4, 3]), fb.placeholder(fb.int32, [2])
+    state = fb.zeros([2, 4])
+    outputs, _ = fb.nn.bidirectional_dynamic_rnn(cell, cell, x, state, state, lengths)
+    made = exchanged(list(outputs), {x: numbers(2, 4, 3), lengths: [2, 4]}, gradients_of=x)
+    assert loops(made) == {"Loop": 2}
+
+
 def test_a_loop_over_as_many_elements_as_there_are_is_one_of_a_counted_number() -> None:
     """Onnxruntime has no Scan over no elements."""
     x = fb.placeholder(fb.float32, [None, 2, 3])
@@ -138,23 +146,35 @@ def test_what_a_loop_did_not_come_to_stays_as_it_was() -> None:
     assert loops(made) == {"Loop": 1}
 
 
-@pytest.mark.parametrize("kind", ["twice", "gathered", "conditional"])
+@pytest.mark.parametrize("kind", ["twice", "gathered", "conditional", "before", "after"])
 def test_an_array_that_is_used_otherwise_goes_round_whole(kind: str) -> None:
     x = fb.placeholder(fb.float32, [2])
 
-    def body(i: fb.Tensor, array: fb.TensorArray) -> Any:
+    def body(i: fb.Tensor, total: fb.Tensor, array: fb.TensorArray) -> Any:
         value = x * fb.cast(i, fb.float32)
         if kind == "twice":
-            return i + 1, array.write(i, value).write(i + 3, x)
+            return i + 1, total, array.write(i, value).write(i + 3, x)
         if kind == "gathered":
-            return i + 1, array.write(fb.gather([2, 0, 1, 3, 4, 5], i), value)
-        return i + 1, fb.cond(i < 9, lambda: array.write(i, value), lambda: array.write(0, x))
+            return i + 1, total, array.write(fb.gather([2, 0, 1, 3, 4, 5], i), value)
+        if kind == "conditional":
+            written = fb.cond(i < 9, lambda: array.write(i, value), lambda: array.write(0, x))
+            return i + 1, total, written
+        written = array.write(i, value)
+        seen = array.size() if kind == "before" else written.read(i)[0]
+        return i + 1, total + fb.cast(seen, fb.float32), written
 
     count = 3 if kind == "twice" else 6
-    array = fb.TensorArray(fb.float32, 6)
-    _, found = fb.while_loop(lambda i, _: i < count, body, (0, array))
-    made = exchanged([found.stack()], {x: [1, 2]})
+    array = fb.TensorArray(fb.float32, 6, clear_after_read=False)
+    *_, total, found = fb.while_loop(lambda i, *_: i < count, body, (0, 0.0, array))
+    made = exchanged([total, found.stack()], {x: [1, 2]})
     assert loops(made)["ScatterND"]
+    [loop] = [node for node in made.graph.node if node.op_type == "Loop"]
+    assert len(loop.output) == 3
+
+
+def test_a_loop_over_no_elements() -> None:
+    x = fb.placeholder(fb.float32, [0, 2])
+    assert loops(exchanged([fb.map_fn(fb.sin, x)], {x: numbers(0, 2)})) == {"Loop": 1}
 
 
 def test_elements_of_open_shapes() -> None:

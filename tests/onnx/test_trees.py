@@ -15,7 +15,7 @@ from tests.onnx.models import model, value
 onnx = pytest.importorskip("onnx")
 pytestmark = [requires(module="onnx"), requires(module="onnxruntime")]
 
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 
@@ -132,6 +132,25 @@ def test_what_are_no_trees_is_refused() -> None:
         proto = made("TreeEnsembleRegressor", forest, "target", [value("y", ["n", 1])], n_targets=1)
         with pytest.raises(fb.errors.InvalidArgumentError, match="TreeEnsembleRegressor"):
             fb.onnx.load(proto)
+
+
+def test_nodes_that_are_reached_on_two_ways_are_refused() -> None:
+    """Going down them would take twice as long with each level."""
+    count = 20
+    following = [*range(1, count), 0]
+    node = helper.make_node(
+        "TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, tree_roots=[0],
+        nodes_featureids=[0] * count,
+        nodes_modes=numpy_helper.from_array(np.zeros(count, np.uint8)),
+        nodes_splits=numpy_helper.from_array(np.zeros(count, np.float32)),
+        nodes_truenodeids=following, nodes_falsenodeids=following,
+        nodes_trueleafs=[0] * (count - 1) + [1], nodes_falseleafs=[0] * (count - 1) + [1],
+        leaf_targetids=[0], leaf_weights=numpy_helper.from_array(np.ones(1, np.float32)),
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("ai.onnx.ml", 5)]
+    proto = model([node], [value("x", ["n", 3])], [value("y", ["n", 1])], opsets=opsets)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="reached on two ways"):
+        fb.onnx.load(proto)
 
 
 def test_so_many_targets_are_refused() -> None:

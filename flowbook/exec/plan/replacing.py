@@ -112,10 +112,11 @@ def settle(
 
 def _check(graph: Subgraph, placement: Placement, moves: Mapping[Operation, Device]) -> None:
     for node in graph.nodes:
-        wanted = moves.get(node.operation)
-        if wanted is not None and placement.device_of(node.operation) is not wanted:
+        wanted, found = moves.get(node.operation), placement.device_of(node.operation)
+        if wanted is not None and found is not wanted:
             raise InvalidArgumentError(
-                f"it cannot be put on {wanted.name}: {placement.reason(node.operation)}",
+                f"it cannot be put on {wanted.name}, only on {found.name}: "
+                f"{placement.reason(node.operation)}",
                 node.operation,
                 hint="put what it cannot part from there too, or leave it where it is",
             )

@@ -3,59 +3,72 @@
 from __future__ import annotations
 
 import itertools
-import secrets
-import threading
 from typing import Any
 
 import numpy as np
 
+from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, makes
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.touch import SESSION_TENSORS
 from flowbook.graph.ops.state.session_tensors import KEPT, keepers
 
-Array = np.ndarray[Any, Any]
+# Of all sessions: a handle is never that of another value.
+_numbers = itertools.count(1)
 
 
 class SessionTensors(Lasting):
     """Values by their handles, which are of one session; safe to use from several threads.
 
     Args:
-        device: the device that was asked for, or an empty string.
+        asked: the device that was asked for, or an empty string.
+        device: where the values live.
     """
 
     is_initialized = False
 
-    def __init__(self, device: str) -> None:
-        self._device = device.encode()
-        self._label = secrets.token_hex(6).encode()
-        self._numbers = itertools.count()
-        self._values: dict[bytes, Array] = {}
-        self._lock = threading.Lock()
-        keepers[self._label] = self
+    def __init__(self, asked: str, device: Device) -> None:
+        self.asked = asked
+        self._device = device
+        self._values: dict[int, Any] = {}
 
-    def keep(self, value: Array) -> bytes:
+    def keep(self, value: Any) -> int:
         """Keep an array that is nobody else's; its handle."""
-        value.flags.writeable = False
-        with self._lock:
-            handle = b"%s;%d;%s" % (self._label, next(self._numbers), self._device)
-            self._values[handle] = value
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+        handle = next(_numbers)
+        self._values[handle] = value
+        keepers[handle] = self
         return handle
 
-    def value(self, handle: bytes) -> Array:
+    def value(self, handle: int) -> Any:
         """The value of a handle.
 
         Raises:
-            InvalidArgumentError: if it is another session's.
+            InvalidArgumentError: if it is kept by another session, or elsewhere in this one.
             FailedPreconditionError: if it was let go of.
         """
         found = self._values.get(handle)
-        if found is None:
-            raise self._missing(handle)
-        return found
+        if found is not None:
+            return found
+        if handle in keepers:
+            raise InvalidArgumentError(
+                "the value of the handle is kept by another session, or for another device",
+                hint="fb.get_session_tensor(handle), and a run of the session that gave it",
+            )
+        raise FailedPreconditionError(
+            f"there is no value of the handle {handle}: it was deleted, its TensorHandle is gone, "
+            "or its session closed",
+            hint="keep what sess.run(fb.get_session_handle(x)) gave",
+        )
 
-    def typed(self, handle: bytes, dtype: DType) -> Array:
+    def host_value(self, handle: int) -> Any:
+        """The value of a handle in host memory, read-only; not copied where it is there."""
+        value = self.value(handle)
+        return value if isinstance(value, np.ndarray) else self._device.fetch(value)
+
+    def typed(self, handle: int, dtype: DType) -> Any:
         """The value of a handle, of a certain dtype; InvalidArgumentError if it has another."""
         found = self.value(handle)
         if as_dtype(found.dtype) is not dtype:
@@ -66,36 +79,19 @@ class SessionTensors(Lasting):
             )
         return found
 
-    def delete(self, handle: bytes) -> None:
+    def delete(self, handle: int) -> None:
         """Let go of a value, which has to be there."""
         self.value(handle)
+        keepers.pop(handle, None)
         self.drop(handle)
 
-    def drop(self, handle: bytes) -> None:
+    def drop(self, handle: int) -> None:
         """Let go of a value, if it is there; called from garbage collections too."""
         self._values.pop(handle, None)
 
-    def _missing(self, handle: bytes) -> Exception:
-        label, *_ = handle.split(b";")
-        if label == self._label:
-            return FailedPreconditionError(
-                "the value was let go of: it was deleted, or its TensorHandle is gone",
-                hint="keep what sess.run(fb.get_session_handle(x)) gave",
-            )
-        if label in keepers:
-            return InvalidArgumentError(
-                "the handle is of another session, and its value is there",
-                hint="fetch the value there, and feed it here",
-            )
-        return InvalidArgumentError(
-            f"{handle[:40]!r} is no handle of a value in this session; "
-            "the session that it was given by may be closed"
-        )
-
     def let_go(self) -> None:
         """Let go of all of them, at the session's end."""
-        keepers.pop(self._label, None)
-        self._values.clear()
+        self.forget()
 
     def adopt(self, definition: Definition) -> str | None:
         """Be what another operation owns, if that is the same."""
@@ -104,9 +100,11 @@ class SessionTensors(Lasting):
 
     def forget(self) -> None:
         """Let go of all of them."""
+        for handle in list(self._values):
+            keepers.pop(handle, None)
         self._values.clear()
 
 
 @makes(SESSION_TENSORS)
 def _session_tensors(birth: Birth) -> SessionTensors:
-    return SessionTensors(birth.key.name.removeprefix(KEPT))
+    return SessionTensors(birth.key.name.removeprefix(KEPT), birth.device)

@@ -24,6 +24,7 @@ class Stream(Lasting):
         self._source = source
         self._iterator: Iterator[Any] | None = None
         self._is_over = False
+        self._turn = 0  # How often it began anew.
         self._lock = threading.Lock()
 
     def next(self) -> Any:
@@ -31,15 +32,19 @@ class Stream(Lasting):
 
         Raises:
             OutOfRangeError: if there is none.
-            CancelledError: if the session has ended.
+            CancelledError: if the session has ended, or it was to begin anew meanwhile.
             UnknownError: if the iterable raises something else than Flowbook's own errors.
         """
         with self._lock:
+            turn = self._turn
             try:
-                return self._next()
+                found = self._next()
             finally:
-                if self._is_over:
+                if self._is_over or turn != self._turn:
                     self._close()
+        if turn != self._turn:
+            raise CancelledError("it was to begin anew")
+        return found
 
     def _next(self) -> Any:
         if self._is_over:
@@ -57,14 +62,18 @@ class Stream(Lasting):
 
     def start_over(self) -> None:
         """Begin with the first element again."""
-        with self._lock:
-            self._close()
+        self._turn += 1
+        self._close_now()
 
     forget = start_over
 
     def let_go(self) -> None:
         """Close the iterator; while it makes an element, whoever waits for that does."""
         self._is_over = True
+        self._close_now()
+
+    def _close_now(self) -> None:
+        """Close the iterator, unless it makes an element: then whoever waits for that does."""
         if self._lock.acquire(blocking=False):
             try:
                 self._close()

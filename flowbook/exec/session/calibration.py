@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from flowbook.exec.placement.cost_model import Costs, Work
-from flowbook.exec.placement.machine import Curve, Figures, Link, Machine, curve_of, keep
+from flowbook.exec.placement.machine import Figures, Link, Machine, curve_of, keep
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds, scaled
 from flowbook.exec.session.probes import Probe, probes
@@ -83,6 +83,8 @@ def calibrate() -> Calibration:
     kept in the user's folder for caches, or in that which the environment's `FLOWBOOK_CACHE` names.
     Signatures that a session has prepared already keep their placement.
     """
+    # First, since the threads that share products run as machine code after some of these alone.
+    timed = _timed()
     overhead = _seconds(_chain(_LENGTH, _step), 1) / _LENGTH
     products = _seconds(_chain(4, lambda h: matmul(h, h)), _MATRIX, _MATRIX) / 4 - overhead
     moves = _seconds(_chain(4, _step), _LARGE) / 4 - overhead
@@ -91,13 +93,17 @@ def calibrate() -> Calibration:
     size = _LARGE * float32.size
     cpu = Figures(2 * _MATRIX**3 / _positive(products), 2 * size / _positive(moves), overhead)
     link = Link(_positive(latency), size / _positive(crossing))
-    measured = Machine(cpu, link, _curves(cpu))
+    curves = {
+        key: curve_of((work.at(cpu), seconds) for work, seconds in found)
+        for key, found in sorted(timed.items())
+    }
+    measured = Machine(cpu, link, curves)
     return Calibration(measured, keep(measured))
 
 
-def _curves(cpu: Figures) -> dict[str, Curve]:
-    """What kernels make of what the machine can do, by the keys of their types."""
-    samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
+def _timed() -> dict[str, list[tuple[Work, float]]]:
+    """What the operations of networks do, and the seconds that they take, by their types' keys."""
+    found: dict[str, list[tuple[Work, float]]] = defaultdict(list)
     with ExitStack() as block:
         trained = [block.enter_context(_Trained(build)) for build in probes()]
         # Other work comes and goes: whoever it slowed down gets another turn.
@@ -105,8 +111,8 @@ def _curves(cpu: Figures) -> dict[str, Curve]:
             each.run()
         for each in trained:
             for work, seconds in each.measured():
-                samples[work.type].append((work.at(cpu), seconds))
-    return {key: curve_of(found) for key, found in sorted(samples.items())}
+                found[work.type].append((work, seconds))
+    return found
 
 
 class _Trained:

@@ -397,6 +397,8 @@ class Session:
         It happens between two steps: variables keep their values, queues what is in them, random
         operations go on. What was prepared for the old placement is prepared anew when it runs
         next. What is not named goes where the step would end early, as ever.
+        Runs that write wait meanwhile, others go on; where a variable leaves a CPU for an
+        accelerator, or comes back, one that is under way then may fail, and is to be run again.
 
         Args:
             placement: a plan of this session, such as `sess.explain(...).better` or what

@@ -174,7 +174,8 @@ class Course:
         rows = whole.shape[0]
         if begin is None or end is None or rows is None or is_within(whole.op.context, self._frame):
             return None
-        # What only some iterations read is there for all of them.
+        # What only some iterations read is there for all of them, of which there is one at least:
+        # onnxruntime refuses a Scan over no elements.
         is_there = 0 <= begin < end <= rows
         return Elements(read, whole, begin, end, places.is_backward) if is_there else None
 

@@ -40,7 +40,7 @@ from flowbook.onnx.saving.structure import (
     predicate_of,
 )
 from flowbook.onnx.saving.writer import Writer
-from flowbook.onnx.sums import ZERO, Size, Sum, fixed
+from flowbook.onnx.sums import ZERO, Size, Sum
 
 # What regions write without a rule.
 ROUTING = frozenset(("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"))
@@ -212,7 +212,7 @@ class Region:
         course = Course(w.sums, frame, exits)
         elements = course.elements()
         inside = course.needed([each.read.outputs[0] for each in elements])
-        is_scan = _is_some(course.count) and bool(elements) and self._stay(inside.variables)
+        is_scan = bool(elements) and self._stay(inside.variables)
         if not is_scan:
             elements, inside = [], course.needed()
         # Of a loop that gradients were taken of, some of this was built after the loop.
@@ -397,9 +397,3 @@ class Region:
 
 _NO_LIMIT = ""
 _LAST = np.iinfo(np.int64).max
-
-
-def _is_some(count: Sum | None) -> bool:
-    """Whether there is an iteration in every run: onnxruntime refuses a Scan over no elements."""
-    known = None if count is None else fixed(count)
-    return known is not None and known > 0

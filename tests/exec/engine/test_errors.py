@@ -509,6 +509,20 @@ def test_a_users_kernel_cannot_write_to_what_is_fed(sess, x):
     y, fed = mine(x), np.ones(2, np.float32)
     for found in failures(sess, y, {x: fed}):
         assert "read-only" in str(found)
+    # Nor once it has passed the checks, and runs as code.
+    hidden = fb.OpDef(
+        "WritesLater",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: write(xp, x) if is_bold else xp.add(x, x),
+    )
+    is_bold, z = False, hidden(x)
+    for _ in range(3):
+        np.testing.assert_array_equal(sess.run(z, {x: fed}), [2, 2])
+    is_bold = True
+    with pytest.raises(errors.InvalidArgumentError, match="read-only"):
+        sess.run(z, {x: fed})
+    np.testing.assert_array_equal(fed, [1, 1])
     assert fed.tolist() == [1.0, 1.0]
 
 

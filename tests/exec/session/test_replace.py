@@ -113,7 +113,7 @@ def test_it_lasts_and_callables_and_new_operations_follow(sess, x):
 @pytest.mark.parametrize(
     ("placement", "message"),
     [
-        ({"asked": "cpu:1"}, r"cannot be put on .*cpu:1: 'asked' asks for /device:cpu:0"),
+        ({"asked": "cpu:1"}, r"cannot be put on .*cpu:1, only on .*cpu:0: 'asked' asks for"),
         ({"step": "cpu:1", "W": "cpu:2"}, "cannot be put on"),
         ({"asked": "gpu:0"}, "this session has no device 'gpu:0'"),
         ({"asked": 3}, "a device is named by a string"),

@@ -169,3 +169,32 @@ def test_what_is_made_while_the_session_closes_is_closed_by_who_makes_it() -> No
     assert closed.is_set()
     with pytest.raises(fb.errors.CancelledError):
         stream.next()
+
+
+def test_what_is_made_while_it_begins_anew_is_given_to_nobody() -> None:
+    from flowbook.exec.resources.stream import Stream
+
+    begun, go_on, made = threading.Event(), threading.Event(), iter(["old", "new"])
+
+    def elements() -> Iterator[str]:
+        word = next(made)
+        begun.set()
+        go_on.wait(60)
+        yield word
+
+    stream, errors = Stream(elements), list[BaseException]()
+
+    def take() -> None:
+        try:
+            stream.next()
+        except fb.errors.CancelledError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert begun.wait(60)
+    stream.start_over()  # Nobody waits for a generator that takes its time.
+    go_on.set()
+    thread.join(60)
+    assert len(errors) == 1
+    assert stream.next() == "new"

@@ -1,7 +1,7 @@
 """Session handles: what a run computed stays in the session, and another run goes on with it.
 
-The value lives on the device that computed it, and a handle, which is a short text to operations,
-leads to it. It lives as long as somebody holds the `TensorHandle` that the run gave.
+The value lives on the device that computed it, and a handle, which is a number to operations, leads
+to it. It lives as long as somebody holds the `TensorHandle` that the run gave.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import device, init_scope, name_scope
 from flowbook.graph.definition.inference import no_flops, nothing, scalar
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import MOVABLE, DType, as_dtype
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeError
@@ -31,24 +31,30 @@ Array = np.ndarray[Any, Any]
 
 
 class Keeper(Protocol):
-    """What keeps the values of handles: a resource of a session."""
+    """What keeps the values of handles: a resource of a session.
 
-    def value(self, handle: bytes) -> Array:
-        """The value; FailedPreconditionError if it is gone."""
+    Attributes:
+        asked: the device that was asked for, or an empty string.
+    """
 
-    def drop(self, handle: bytes) -> None:
+    asked: str
+
+    def host_value(self, handle: int) -> Array:
+        """The value, in host memory; FailedPreconditionError if it is gone."""
+
+    def drop(self, handle: int) -> None:
         """Let go of a value, if it is there."""
 
 
 # What the shared name of what keeps them begins with; the device follows.
 KEPT = "session_tensors"
 
-# Who keeps the values of which handles: "keeper;number;device", whose device may be empty.
-keepers: weakref.WeakValueDictionary[bytes, Keeper] = weakref.WeakValueDictionary()
+# Who keeps the value of which handle.
+keepers: weakref.WeakValueDictionary[int, Keeper] = weakref.WeakValueDictionary()
 
 
-def _drop(handle: bytes) -> None:
-    keeper = keepers.get(handle.partition(b";")[0])
+def _drop(handle: int) -> None:
+    keeper = keepers.pop(handle, None)
     if keeper is not None:
         keeper.drop(handle)
 
@@ -58,15 +64,15 @@ class TensorHandle:
 
     The session lets go of the value when the last reference to its handle is gone, when it is
     deleted, and at its end. Where an array is wanted, as in feeds of other tensors and in
-    `np.asarray`, the handle stands for the value, which is read-only and is not copied.
+    `np.asarray`, the handle stands for the value, which is read-only, and on a CPU not copied.
 
     Attributes:
-        handle: the text that leads to it: what the placeholder of `fb.get_session_tensor` is fed.
+        handle: the number that leads to it: what the placeholder of `fb.get_session_tensor` is fed.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "handle")
 
-    def __init__(self, handle: bytes) -> None:
+    def __init__(self, handle: int) -> None:
         self.handle = handle
         self._finalizer = weakref.finalize(self, _drop, handle)
         self._finalizer.atexit = False
@@ -78,7 +84,7 @@ class TensorHandle:
     @property
     def device(self) -> str:
         """The device that was asked for where it was kept, or an empty string."""
-        return self.handle.decode().rpartition(";")[2]
+        return self._keeper().asked
 
     @property
     def dtype(self) -> DType:
@@ -90,19 +96,22 @@ class TensorHandle:
         """The value's shape."""
         return Shape(self._value().shape)
 
-    def _value(self) -> Array:
-        keeper = keepers.get(self.handle.partition(b";")[0])
+    def _keeper(self) -> Keeper:
+        keeper = keepers.get(self.handle)
         if keeper is None:
             raise FailedPreconditionError(
-                f"the session that kept the value of {self!r} has been closed"
+                f"the value of {self!r} was let go of: it was deleted, or its session closed"
             )
-        return keeper.value(self.handle)
+        return keeper
+
+    def _value(self) -> Array:
+        return self._keeper().host_value(self.handle)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self._value(), dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"<TensorHandle {self.handle.decode()}>"
+        return f"<TensorHandle {self.handle}>"
 
 
 kept_tensors_op = OpDef(
@@ -116,32 +125,31 @@ kept_tensors_op = OpDef(
 
 get_handle_op = OpDef(
     "GetSessionHandle",
-    "tensors: resource, value: T -> handle: string",
+    "tensors: resource, value: T -> handle: int64",
     T=MOVABLE,
     infer=scalar,
-    kernel=lambda xp, tensors, value: np.asarray(tensors.keep(xp.array(value)), object),
-    kinds=HOST,
+    kernel=lambda xp, tensors, value: xp.asarray(tensors.keep(xp.array(value)), "int64"),
     grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
-    fetched_as=lambda handle: TensorHandle(bytes(handle)),
+    fetched_as=lambda handle: TensorHandle(int(handle)),
     aliases={},
     cost=no_flops,
 )
 
 
 def _gone(xp: Any, tensors: Any, handle: Any) -> tuple[()]:
-    tensors.delete(bytes(handle[()]))
+    tensors.delete(int(handle))
     return ()
 
 
 get_tensor_op = OpDef(
     "GetSessionTensor",
-    "tensors: resource, handle: string -> value: dtype",
+    "tensors: resource, handle: int64 -> value: dtype",
     attributes={"dtype": REQUIRED},
     infer=lambda tensors, handle, dtype: UNKNOWN,
-    kernel=lambda xp, tensors, handle, dtype: tensors.typed(bytes(handle[()]), dtype),
-    kinds=HOST,
+    kernel=lambda xp, tensors, handle, dtype: tensors.typed(int(handle), dtype),
+    host_args=("handle",),
     grad=NO_GRADIENT,
     touches=READS,
     needs_value=False,
@@ -151,10 +159,10 @@ get_tensor_op = OpDef(
 
 delete_tensor_op: OpDef[Operation] = OpDef(
     "DeleteSessionTensor",
-    "tensors: resource, handle: string ->",
+    "tensors: resource, handle: int64 ->",
     infer=nothing,
     kernel=_gone,
-    kinds=HOST,
+    host_args=("handle",),
     grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
@@ -182,7 +190,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
         name: the operation's name.
 
     Returns:
-        A string scalar. Fetching it gives a TensorHandle, which stands for the value: a later run
+        An int64 scalar. Fetching it gives a TensorHandle, which stands for the value: a later run
         takes it up by `fb.get_session_tensor`, or by feeding it, without a copy.
 
     >>> import flowbook as fb
@@ -210,7 +218,7 @@ def get_session_tensor(
         name: the name scope.
 
     Returns:
-        `(placeholder, tensor)`: a string scalar to feed with the `handle` of a TensorHandle, and
+        `(placeholder, tensor)`: an int64 scalar to feed with the `handle` of a TensorHandle, and
         the value, of any shape. No gradient flows through it.
 
     Raises:
@@ -225,7 +233,7 @@ def get_session_tensor(
             "the dtype of the value is missing", hint="fb.get_session_tensor(handle, fb.float32)"
         )
     with _beside(handle), name_scope(name or "GetSessionTensor") as scope:
-        given = placeholder(dtypes.string, [], name="handle")
+        given = placeholder(dtypes.int64, [], name="handle")
         return given, get_tensor_op(_kept(), given, dtype=as_dtype(dtype), name=scope)
 
 
@@ -237,7 +245,7 @@ def delete_session_tensor(handle: Any = None, name: str | None = None) -> tuple[
         name: the name scope.
 
     Returns:
-        `(placeholder, operation)`: a string scalar to feed with the `handle` of a TensorHandle, and
+        `(placeholder, operation)`: an int64 scalar to feed with the `handle` of a TensorHandle, and
         the operation.
 
     Raises:
@@ -245,5 +253,5 @@ def delete_session_tensor(handle: Any = None, name: str | None = None) -> tuple[
         InvalidArgumentError: in the run, if it belongs to another session.
     """
     with _beside(handle), name_scope(name or "DeleteSessionTensor") as scope:
-        given = placeholder(dtypes.string, [], name="handle")
+        given = placeholder(dtypes.int64, [], name="handle")
         return given, delete_tensor_op(_kept(), given, name=scope)

@@ -254,6 +254,17 @@ def _reverse(w: Writer, op: Operation, x: str) -> Any:
     return w.node("Slice", [x, w.integers(starts), w.integers(ends), w.integers(axes), steps])
 
 
+def _reverse_sequence(w: Writer, op: Operation, x: str, lengths: str) -> Any:
+    rank = rank_of(op.inputs[0])
+    axes = [op.attributes[name] % rank for name in ("seq_axis", "batch_axis")]
+    # ONNX has these two in front, in either order.
+    order = [*axes, *(axis for axis in range(rank) if axis not in axes)]
+    turned = w.node(
+        "ReverseSequence", [w.transpose(x, order), w.long(lengths)], time_axis=0, batch_axis=1
+    )
+    return w.node("Identity", [w.transpose(turned, [order.index(axis) for axis in range(rank)])])
+
+
 def _where(w: Writer, op: Operation, condition: str) -> Any:
     return w.node("Transpose", [w.node("NonZero", [condition])], perm=[1, 0])
 
@@ -299,6 +310,7 @@ RULES: Rules = {
     "Rank": _rank,
     "Reshape": _reshape,
     "Reverse": _reverse,
+    "ReverseSequence": _reverse_sequence,
     "ScatterNd": _scatter_nd,
     "Shape": _shape,
     "Size": _size,
