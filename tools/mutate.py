@@ -398,7 +398,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/stream.py",
-        "                if self._is_over or turn != self._turn:\n                    self._close()",
+        "                if self._is_over or turn != self._turn:\n"
+        "                    self._close()",
         "                pass",
         ("train/input/test_generators.py",),
     ),
