@@ -398,7 +398,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/stream.py",
-        "if self._is_over or turn != self._turn:\n                    self._close()",
+        "                if self._is_over or turn != self._turn:\n"
+        "                    self._close()",
         "                pass",
         ("train/input/test_generators.py",),
     ),
@@ -814,8 +815,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "settled, is_soft=is_soft)\n    is_lossy",
-        "settled, costs, is_soft)\n    is_lossy",
+        "None, settled, is_soft=is_soft)\n    is_lossy",
+        "None, settled, costs, is_soft)\n    is_lossy",
         ("exec/session/test_explain.py",),
     ),
     Change(
