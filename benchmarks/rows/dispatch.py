@@ -44,7 +44,7 @@ def _generated_flowbook(fb: Any) -> Case:
 
 def _reference_flowbook(fb: Any) -> Case:
     """Below the public API, which lets the reference executor run only a signature's first step."""
-    from flowbook.exec.devices.cpu import local_devices
+    from flowbook.exec.devices.local import local_devices
     from flowbook.exec.engine.runner import Runner
     from flowbook.exec.plan.pipeline import prepare
     from flowbook.exec.resources.store import Store
