@@ -202,7 +202,7 @@ CHANGES = (
     ),
     Change("graph/numerics/array_files.py", "archive.infolist()[start:]", "[]", (ARRAY_READERS,)),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "        self._start_over(holding)\n        for name",
         "        for name",
         (GOING_ON,),
@@ -291,7 +291,7 @@ CHANGES = (
     ),
     Change("exec/resources/gate.py", "self._await_empty(deadline)", "pass", (GATES,)),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "with all_closed(self._gates([v.op for v in variables]), deadline):",
         "with all_closed([], deadline):",
         (GATES,),
@@ -784,7 +784,7 @@ CHANGES = (
         (REPLACE,),
     ),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "                if any(op in moves or op.key in gone for op in prepared.operations):\n",
         "                if False:\n",
         (REPLACE,),
@@ -1062,7 +1062,7 @@ CHANGES = (
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "if prepared.program.is_parted:\n                # The initial",
         "if False:\n                # The initial",
         ("exec/resources/test_on_devices.py",),
@@ -1192,21 +1192,23 @@ CHANGES = (
         ("exec/instruments/test_instrument.py",),
     ),
     # The master and the session
-    Change("exec/master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)),
     Change(
-        "exec/master.py",
+        "exec/local_master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)
+    ),
+    Change(
+        "exec/local_master.py",
         "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
         "seen = runner.seen[1]",
         (GROWTH,),
     ),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "if any(op.retired for op in prepared.operations):",
         "if False:",
         ("exec/instruments/test_guard_again.py",),
     ),
     Change(
-        "exec/master.py",
+        "exec/local_master.py",
         "base = None if instruments else self._base_of(signature)",
         "base = self._base_of(signature)",
         (GROWTH,),

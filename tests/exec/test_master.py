@@ -24,7 +24,8 @@ from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
+from flowbook.exec.local_master import LocalMaster, LocalPartialStep, located
+from flowbook.exec.master import Master, PartialStep
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure

@@ -31,7 +31,8 @@ from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
-from flowbook.exec.master import LocalMaster, Master
+from flowbook.exec.local_master import LocalMaster
+from flowbook.exec.master import Master
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after

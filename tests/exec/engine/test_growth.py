@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec import master
+from flowbook.exec import local_master
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
@@ -31,8 +31,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         sizes.append(len(found.prepared.operations) - before)
         return found
 
-    grow = master.grow
-    monkeypatch.setattr(master, "grow", counted)
+    grow = local_master.grow
+    monkeypatch.setattr(local_master, "grow", counted)
     return sizes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.exec import master
+from flowbook.exec import local_master
 from flowbook.exec.engine.code import generate
 from tests.exec.state.threads import run_together
 
@@ -29,7 +29,7 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     noted = Made()
-    grow, generated = master.grow, generate.Generated
+    grow, generated = local_master.grow, generate.Generated
 
     def preparing(*args: Any) -> Any:
         noted.prepared += 1
@@ -39,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
         noted.generated += 1
         return generated(*args)
 
-    monkeypatch.setattr(master, "grow", preparing)
+    monkeypatch.setattr(local_master, "grow", preparing)
     monkeypatch.setattr(generate, "Generated", generating)
     return noted
 

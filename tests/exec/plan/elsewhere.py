@@ -19,7 +19,7 @@ import numpy as np
 import flowbook as fb
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.master import located
+from flowbook.exec.local_master import located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import Prepared, prepare
