@@ -900,7 +900,10 @@ CHANGES = (
     ),
     Change("exec/engine/executor.py", "            self.abandon()\n", "", (FAILURES,)),
     Change(
-        "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
+        "exec/engine/async_call.py",
+        "if self._state is not _State.STARTED:",
+        "if False:",
+        (FAILURES,),
     ),
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(

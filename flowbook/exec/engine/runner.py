@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.code.generate import (
@@ -33,7 +34,7 @@ from flowbook.exec.engine.code.generate import (
 )
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
-from flowbook.exec.engine.executor import Execution, Executions, Overseer, Reports
+from flowbook.exec.engine.executor import Execution, Executions, Overseer
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.run_errors import as_op_error, cause_of

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from flowbook.exec.engine.executor import AsyncCall, Reports
+from flowbook.exec.engine.async_call import AsyncCall, Reports
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.failure import StepFailed
 
