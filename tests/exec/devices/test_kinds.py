@@ -174,18 +174,21 @@ def test_those_that_are_said_to_wait_do(type_: str) -> None:
 
 def test_every_type_is_right_here_or_says_where() -> None:
     types = {row.type for row in (*CASES, *SCENARIOS)}
-    run_here = {case.type for case in HERE} | {*USES} | {*DRAWS}
+    run_here = {case.type for case in HERE} | {*USES} | {*DRAWS} | HANDLES
     about_arrays = {type_ for type_ in types if is_about_arrays(type_)}
     assert run_here | about_arrays | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
     assert not WITHOUT_ROWS & ({*without_kernel("simulated")} | run_here)
 
 
 def test_what_touches_the_world_stays_on_the_host_and_so_does_other_state() -> None:
-    for type_ in {row.type for row in (*CASES, *SCENARIOS)} - {*USES} - {*DRAWS}:
+    for type_ in {row.type for row in (*CASES, *SCENARIOS)} - {*USES, *DRAWS, *HANDLES}:
         op_def = op_named(type_)
         if not op_def.is_pure and not op_def.is_handle:
             assert kernel_for(op_def, "simulated") is None
 
+
+# What keeps values between runs where they are; `test_session_tensors.py` has it do so here.
+HANDLES = {"DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"}
 
 # What draws, by its type: from a seed, of three numbers.
 DRAWS: dict[str, Any] = {
