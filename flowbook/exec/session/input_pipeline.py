@@ -419,7 +419,7 @@ def _reason(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -
         return reason + none
     made = use.put_rate * use.seconds
     if made < 1:
-        return f"{reason}{runner} has given nothing"
+        return f"{reason}{runner} has given nothing meanwhile"
     waited = use.room_share + sum(uses[source].element_share for source in place.sources)
     each = in_seconds(max(0.0, 1 - waited) / use.put_rate)
     if sum(state.threads for state in use.runners) > 1:

@@ -227,7 +227,9 @@ def test_verdicts() -> None:
         "Training waits for input 20 % of the time: queue 'a' runs empty; "
         "its runner gives an element every 10.0 ms"
     )
-    assert verdict(a=(used(0, 0.0, 10.0), 1)).endswith("runs empty; its runner has given nothing")
+    assert verdict(a=(used(0, 0.0, 10.0), 1)).endswith(
+        "runs empty; its runner has given nothing meanwhile"
+    )
     assert verdict(a=(used(9, 0.0, 10.0), 0)).endswith("runs empty; no runner fills it")
 
 
