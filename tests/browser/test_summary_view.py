@@ -154,6 +154,7 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
 
 def test_several_runs_are_overlaid_toggled_and_read(lab: Lab, page: Any) -> None:
     _, view = opened(lab, page, "runs", TWO_RUNS, "fb.SummaryView(history)")
+    view.locator(".fb-prefix").nth(1).wait_for()  # What is drawn first may be empty.
     assert view.locator(".fb-prefix").all_inner_texts() == ["summaries", "train"]
     chips = view.locator(".fb-legend .fb-chip")
     assert chips.all_inner_texts() == ["small", "wide"]

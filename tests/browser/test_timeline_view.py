@@ -101,8 +101,14 @@ def test_keys_lead_from_all_steps_to_one_call(tmp_path: Path, page: Any, dark: b
     assert "Exp · step 0" in selected(view)
     page.keyboard.press("Escape")
     assert view.locator(".fb-hint").is_visible()
+    # Of all steps calls may be so thin that each hides the other.
+    lanes.press("f")
+    shows("all steps")
+    lanes.press("PageDown")
+    view.locator(".fb-bar output", has_text="step ").wait_for()
     plain = picture(view)
     view.get_by_role("button", name="Exp").click()
+    view.get_by_role("button", name="Exp", pressed=True).wait_for()
     assert picture(view) != plain
     view.get_by_label("Colours").select_option("device")
     assert view.locator(".fb-legend b").all_inner_texts() == ["cpu:0"]
