@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
+from flowbook.graph.control_flow.routing import loop_cond
 from flowbook.graph.functions.definition import definition_of
 from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import variant
@@ -219,7 +220,7 @@ class _Picture:
         if op.op_def.retag is Retag.PUSH:
             assert frame is not None
             self._entrances.setdefault(frame, []).append(op)
-        elif op.type == "LoopCond" and frame is not None:
+        elif op.op_def is loop_cond and frame is not None:
             self._conditions[frame] = op
         elif op.op_def.gives_dead and op.inputs[0] is op.inputs[1]:
             # So `cond` begins, in its own name scope.
@@ -352,7 +353,7 @@ class _Picture:
             return self._hidden(op, self._loop(left))
         if op_def.gives_dead:
             return self._switch(op, frame)
-        if op.type == "LoopCond":
+        if op.op_def is loop_cond:
             self._hide(op)
         elif op_def.fires_on_any and _scope_of(op) in self._conds:
             return self._in_role(op, self._branch(self._conds[_scope_of(op)]), "result")
@@ -464,7 +465,7 @@ class _Picture:
         if found is None:
             op = tensor.op
             hands_on = op in self._found.routing and not self._is_in_role(op)
-            hands_on = hands_on and not (op.op_def.is_identity and op.type != "LoopCond")
+            hands_on = hands_on and not (op.op_def.is_identity and op.op_def is not loop_cond)
             found = self._origins[tensor] = self._origin(op.inputs[0]) if hands_on else tensor
         return found
 
@@ -502,5 +503,5 @@ def _merge_of(op: Operation, takers: Mapping[Tensor, Sequence[Operation]]) -> Op
         found = op.inputs[0].op.inputs[0].op
     is_variable = found is not None and found.closed_by is not None
     if op_def.gives_dead and is_variable:
-        is_variable = op.inputs[-1].op.type == "LoopCond"
+        is_variable = op.inputs[-1].op.op_def is loop_cond
     return found if is_variable else None
