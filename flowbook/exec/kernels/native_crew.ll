@@ -54,9 +54,9 @@ define private void @wake(ptr %box) {
 ; and more on a quiet machine, whose processors sleep too when nothing is to do.
 @a_moment = private constant i64 20000
 @a_while = private constant i64 1500000
-; A call of the system that takes longer than this has had others run meanwhile: the machine is busy
+; A call of the system that takes longer than this, 0.2 ms, has had others run: the machine is busy
 ; then, and for a spell is taken to be.
-@a_turn = private constant i64 50000
+@a_turn = private constant i64 500000
 @a_spell = private constant i64 40000000
 @busy_at = private global i64 0
 
