@@ -1,13 +1,16 @@
 # What a person does with Flowbook's source. Everything lives in .venv; nothing needs root.
 
 PYTHON ?= python3
-NEWEST_PYTHON ?= python3.13
+# One that runs: where pyenv has it, what stands in the path may only say that nobody chose it.
+NEWEST_PYTHON ?= $(shell for python in python3.13 \
+	"$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13*/bin/python3.13; do \
+	"$$python" --version >/dev/null 2>&1 && echo "$$python" && break; done)
 VENV := .venv/bin
 BUNDLE := flowbook/widgets/static/flowbook.js
 EXTENSION := .venv/share/jupyter/labextensions/flowbook
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test oldest newest soak bench docs proto front-end format clean
+.PHONY: lab tutorial test oldest newest soak bench gpu docs proto front-end format clean
 
 # JupyterLab on the welcome notebook, beside guides and examples; its options in LAB_OPTIONS.
 lab: .venv/lab.stamp front-end
@@ -29,13 +32,21 @@ oldest:
 
 # The same on the newest versions, and on a newer Python.
 newest:
-	$(NEWEST_PYTHON) tools/bounds.py newest .venv/newest
+	@python="$(NEWEST_PYTHON)"; if [ -n "$$python" ]; then \
+		set -x; "$$python" tools/bounds.py newest .venv/newest; \
+	else echo "no Python 3.13: nothing is tried on the newest versions"; fi
 
 soak: .venv/dev.stamp
 	$(VENV)/python -m pytest -m soak --hypothesis-profile soak --timeout 0
 
 bench: .venv/dev.stamp
 	$(VENV)/python -m benchmarks
+
+# On a machine with a GPU: every test that needs one, and how long things take there.
+gpu: .venv/dev.stamp
+	$(INSTALL) '.[gpu]'
+	$(VENV)/python -m pytest tests/gpu tests/exec/kernels/cuda -p no:cacheprovider -rs
+	$(VENV)/python -m tests.gpu.timings
 
 # The documentation, in site/.
 docs: .venv/dev.stamp

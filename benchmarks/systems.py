@@ -30,6 +30,11 @@ _THREAD_VARIABLES = (
 )
 
 
+# Held to older code by one of these, OpenBLAS multiplies at half its speed: NumPy, and what stands
+# on it, would be measured on another processor than the other systems.
+_HANDICAPS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
 @dataclass(frozen=True)
 class System:
     """One system: `load` imports it and returns what the rows receive."""
@@ -66,13 +71,14 @@ def peers_python() -> Path:
 
 
 def limited_environment(threads: int) -> dict[str, str]:
-    """This process's environment, with every library held to so many threads.
+    """This process's environment, with every library held to so many threads, and nothing else.
 
     OpenMP's threads sleep while they wait: on a quiet machine that costs nothing measurable, beside
     any other busy process their spinning makes PyTorch's MLP step take 190 ms instead of 1.1.
     """
     limits = dict.fromkeys(_THREAD_VARIABLES, str(threads))
-    return {**os.environ, **limits, "OMP_WAIT_POLICY": "PASSIVE"}
+    kept = {name: value for name, value in os.environ.items() if name not in _HANDICAPS}
+    return {**kept, **limits, "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def threads() -> int:

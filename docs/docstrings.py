@@ -1,8 +1,8 @@
 """Reads docstrings as the project writes them.
 
 An operation type is shown as the function that it is: a static reader sees `exp = OpDef(...)`, a
-value, so the imported object is asked; and so it is of functions that are made of others. And
-examples, which stand in the text, become code.
+value, so the imported object is asked; and so it is of functions that are made of others. Examples,
+which stand in the text, become code. `Any` says nothing to a reader: the text says what is taken.
 """
 
 import importlib
@@ -39,10 +39,18 @@ class Docstrings(griffe.Extension):
                     text = inspect.cleandoc(found.__doc__ or "")
                     module.set_member(name, _function(name, found, text, returned, module))
         for member in _members(pkg):
+            if member.is_function:
+                for parameter in member.parameters:
+                    parameter.annotation = _told(parameter.annotation)
+                member.returns = _told(member.returns)
             if member.docstring is not None:
                 member.docstring.value = _EXAMPLE.sub(
                     r"```pycon\n\g<0>\n```", member.docstring.value
                 )
+
+
+def _told(annotation: Any) -> Any:
+    return None if str(annotation) == "Any" else annotation
 
 
 def _members(parent: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Makes the pages of the reference: one for each family of names that `flowbook` exposes.
 
-A hook of MkDocs. What is public is what `__all__` says; a family is the module that defines it. Its
+A hook of MkDocs. What is public is what `dir` says; a family is the module that defines it. Its
 first sentence opens the page, and the beginning of that sentence is the title.
 """
 
@@ -19,6 +19,36 @@ import flowbook as fb
 from flowbook._renamed import INSTEAD, INSTEAD_IN
 from flowbook.graph.definition.keywords import GONE, RENAMED
 
+# In the order in which a reader needs them; what is not named comes after.
+GUIDES = (
+    *("sessions", "types-and-shapes", "models", "gradients", "control-flow", "random-numbers"),
+    *("cells", "notebooks", "displays", "watching", "explaining", "debugging", "performance"),
+    *("input-files", "queues", "checkpoints", "exchange", "onnx", "devices", "determinism"),
+    "operations",
+)
+# The families of `fb` itself, by the folders below `flowbook` that hold them.
+TOPICS = {
+    "Graphs and operations": (
+        *("graph.model.", "graph.definition.", "graph.building."),
+        *("graph.functions.", "graph.transfer."),
+    ),
+    "Sessions and devices": ("exec.",),
+    "Variables": ("graph.ops.state.",),
+    "Arrays": ("graph.ops.basis.", "graph.ops.arrays.", "graph.ops.windows.", "graph.ops.sparse."),
+    "Mathematics": (
+        *("graph.ops.math.", "graph.ops.reduction.", "graph.ops.signal.", "graph.ops.nn."),
+    ),
+    "Matrices": ("graph.ops.linalg.",),
+    "Random numbers": ("graph.ops.random.",),
+    "Branches and loops": ("graph.control_flow.",),
+    "Gradients": ("graph.gradients.", "train."),
+    "Queues, readers, text": ("graph.ops.queues.", "graph.ops.text."),
+    "Checks": ("graph.ops.checks.",),
+    "Python and files": ("graph.ops.outside.",),
+    "Explaining": ("explain.",),
+    "Displays": ("widgets.",),
+}
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the reference, by namespace, and the navigation."""
@@ -27,35 +57,43 @@ def on_files(files: Files, config: Any) -> Files:
     for name, namespace in _namespaces().items():
         shown = name.replace("flowbook", "fb")
         contents.append(f"## {shown}\n\n{_summary(namespace)}\n")
-        pages = []
         families = _families(namespace)
         titles = _titles(families)
-        for module in sorted(families, key=lambda module: titles[module].lower()):
-            title, members = titles[module], families[module]
-            page = f"reference/{name}.{module.__name__.rpartition('.')[2]}.md"
-            text = "\n".join(f"::: {name}.{member}\n" for member in members)
-            content = f"# {title}\n\n{_summary(module)}\n\n{text}"
-            files.append(File.generated(config, page, content=content))
-            pages.append(page)
-            listed = ", ".join(f"[{m}]({Path(page).name}#{name}.{m})" for m in members)
-            contents.append(f"- **{title}**: {listed}")
-        contents.append("")
-        sections.append({shown: pages})
+        entries: list[Any] = []
+        for topic, modules in _topics(namespace, families).items():
+            pages = []
+            contents += [f"### {topic}\n"] if topic else []
+            for module in sorted(modules, key=lambda module: titles[module].lower()):
+                title, members = titles[module], families[module]
+                page = f"reference/{name}.{module.__name__.rpartition('.')[2]}.md"
+                text = "\n".join(f"::: {name}.{member}\n" for member in members)
+                content = f"# {title}\n\n{_summary(module)}\n\n{text}"
+                files.append(File.generated(config, page, content=content))
+                pages.append(page)
+                listed = ", ".join(f"[{m}]({Path(page).name}#{name}.{m})" for m in members)
+                contents.append(f"- **{title}**: {listed}")
+            contents.append("")
+            entries += [{topic: pages}] if topic else pages
+        sections.append({shown: entries})
     index = "# Reference\n\n" + "\n".join(contents)
     files.append(File.generated(config, "reference/index.md", content=index))
     spellings = File.generated(config, "spellings.md", content=_spellings())
     files.append(spellings)
     config["nav"] = [
-        "index.md",
-        "installing.md",
+        {"Getting started": ["index.md", "installing.md", "concepts.md", "guide-overview.md"]},
         {"Tutorials": _pages(files, "tutorials/")},
-        {"Guides": sorted(_pages(files, "guide-"))},
+        {"Guides": sorted(set(_pages(files, "guide-")) - {"guide-overview.md"}, key=_place)},
         {"Examples": ["examples/index.md", *_pages(files, "examples/")]},
-        "questions.md",
-        {"Coming from TensorFlow 1": ["from-tensorflow.md", "spellings.md"]},
+        {"Coming from": ["from-pytorch-and-jax.md", "from-tensorflow.md", "spellings.md"]},
+        {"Help": ["questions.md", "glossary.md", "changelog.md", "contributing.md"]},
         {"Reference": sections},
     ]
     return files
+
+
+def _place(page: str) -> tuple[int, str]:
+    name = page.removeprefix("guide-").removesuffix(".md")
+    return (GUIDES.index(name) if name in GUIDES else len(GUIDES), name)
 
 
 def _pages(files: Files, start: str) -> list[str]:
@@ -89,15 +127,27 @@ def _spellings() -> str:
 
 def _namespaces() -> dict[str, ModuleType]:
     """The modules that a user reaches by attributes."""
-    inner = {n: getattr(fb, n) for n in fb.__all__}
+    inner = {n: getattr(fb, n) for n in dir(fb)}
     return {"flowbook": fb} | {
         f"flowbook.{n}": m for n, m in inner.items() if isinstance(m, ModuleType)
     }
 
 
+def _topics(namespace: ModuleType, families: Iterable[ModuleType]) -> dict[str, list[ModuleType]]:
+    """Families by topic: of `fb` itself, as `TOPICS` says; of others one that has no name."""
+    if namespace is not fb:
+        return {"": list(families)}
+    found: dict[str, list[ModuleType]] = {topic: [] for topic in TOPICS}
+    for module in families:
+        path = module.__name__.removeprefix("flowbook.")
+        [topic] = [topic for topic, folders in TOPICS.items() if path.startswith(folders)]
+        found[topic].append(module)
+    return found
+
+
 def _families(namespace: ModuleType) -> dict[ModuleType, list[str]]:
     """The names that a namespace exposes, by the module that defines them."""
-    shown = [n for n in namespace.__all__ if not isinstance(getattr(namespace, n), ModuleType)]
+    shown = [n for n in dir(namespace) if not isinstance(getattr(namespace, n), ModuleType)]
     source = Path(namespace.__file__ or "").read_text(encoding="utf-8")
     home = {
         name: statement.module

@@ -1,8 +1,8 @@
-"""Makes a page of each notebook, with what its cells show, and of each example: nothing is run.
+"""Makes pages of what lies beside `docs`: notebooks with what their cells show, examples, texts.
 
-A hook of MkDocs. The outputs are those that are stored in the notebook, which the tests hold
-against what its cells do (`make test PHASES=notebooks`). Formulas become MathML, which browsers
-draw by themselves.
+A hook of MkDocs. Nothing is run. The outputs are those that are stored in the notebook, which the
+tests hold against what its cells do (`make test PHASES=notebooks`). Formulas become MathML, which
+browsers draw by themselves.
 """
 
 import base64
@@ -22,6 +22,8 @@ ORDER = (
     *("welcome", "digits", "see_the_graph", "loops", "input_and_checkpoints", "devices"),
     "define_an_operation",
 )
+# Texts of the repository that are pages too.
+TEXTS = ("CHANGELOG.md", "CONTRIBUTING.md")
 PICTURES = {"image/svg+xml": "svg", "image/png": "png"}
 _LINK = re.compile(r"\]\((?!https?:)([^)]*)\)")
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
@@ -52,6 +54,9 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(page)
     for page, content in _examples():
         files.append(File.generated(config, f"examples/{page}.md", content=content))
+    for text in TEXTS:
+        content = (ROOT / text).read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, text.lower(), content=content))
     return files
 
 

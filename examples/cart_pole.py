@@ -37,24 +37,16 @@ def is_up(carts: Any) -> Any:
     return (fb.abs(carts[:, 0]) < 2.4) & (fb.abs(carts[:, 2]) < 0.2095)
 
 
-class Network:
-    """Gives scores [..., 2], one for each push, of carts [..., 4]."""
+def network(name: str, units: int = 32) -> fb.Template:
+    """What gives scores [..., 2], one for each push, of carts [..., 4]; its calls share weights."""
 
-    def __init__(self, name: str, units: int = 32) -> None:
-        start = fb.initializers.glorot_uniform()
-        with fb.name_scope(name):
-            self.weights = [
-                fb.Variable(start([4, units]), name="hidden"),
-                fb.Variable(fb.zeros([units]), name="bias"),
-                fb.Variable(fb.zeros([units, 2]), name="scores"),
-            ]
-
-    def __call__(self, carts: Any) -> Any:
-        """The scores."""
-        hidden, bias, scores = self.weights
+    def scores(carts: Any) -> Any:
         # As large as they become before the pole falls, all are about 1.
-        seen = carts / [2.4, 2.0, 0.2, 2.0]
-        return fb.tensordot(fb.tanh(fb.tensordot(seen, hidden, 1) + bias), scores, 1)
+        hidden = fb.layers.dense(carts / [2.4, 2.0, 0.2, 2.0], units, fb.tanh)
+        start = fb.initializers.zeros()
+        return fb.layers.dense(hidden, 2, use_bias=False, kernel_initializer=start)
+
+    return fb.template(scores, name)
 
 
 def moments_up(up: Any) -> Any:

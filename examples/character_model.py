@@ -27,26 +27,19 @@ class CharacterModel:
     """
 
     def __init__(self, letters: int, units: int = 64) -> None:
-        self.letters, self.units = letters, units
-        start = fb.initializers.glorot_uniform()
-        self.kernel = fb.Variable(start([letters + units, 4 * units]), name="kernel")
-        self.bias = fb.Variable(fb.zeros([4 * units]), name="bias")
-        self.output = fb.Variable(start([units, letters]), name="output")
-
-    def begin(self, count: int) -> Any:
-        """The state before the first letter."""
-        return fb.zeros([count, self.units]), fb.zeros([count, self.units])
+        self.letters = letters
+        self.cell = fb.layers.lstm_cell(units)
+        self.output = fb.Variable(fb.initializers.glorot_uniform()([units, letters]), name="output")
 
     def read(self, letter: Any, state: Any) -> tuple[Any, Any]:
         """The scores [batch, letters] of what follows a letter [batch], and the next state."""
-        seen = fb.one_hot(letter, self.letters)
-        heard, state = fb.nn.lstm_cell(seen, state, self.kernel, self.bias)
+        heard, state = self.cell(fb.one_hot(letter, self.letters), state)
         return heard @ self.output, state
 
     def bits(self, text: Any) -> Any:
         """What a letter of texts [batch, steps] costs; the first is given."""
-        count = fb.shape(text)[0]
-        scores, _ = fb.nn.dynamic_rnn(self.read, text[:, :-1], self.begin(count))
+        start = fb.nn.zero_state(self.cell, fb.shape(text)[0])
+        scores, _ = fb.nn.dynamic_rnn(self.read, text[:, :-1], start)
         return fb.losses.sparse_softmax_cross_entropy(text[:, 1:], scores) / np.log(2)
 
     def written(self, first: Any, length: int) -> Any:
@@ -57,7 +50,7 @@ class CharacterModel:
             scores, state = self.read(letter, state)
             return fb.random_categorical(scores, 1, fb.int32)[:, 0], state
 
-        start = (fb.constant([first]), self.begin(1))
+        start = (fb.constant([first]), fb.nn.zero_state(self.cell, 1))
         return fb.scan(write, fb.range(length), start)[0][:, 0]
 
 

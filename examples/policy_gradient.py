@@ -13,11 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import flowbook as fb
-from examples.cart_pole import LONGEST, Network, episode, moments_up
+from examples.cart_pole import LONGEST, episode, moments_up, network
 
 
 def training_step(
-    policy: Network, count: int = 32, longest: int = LONGEST, rate: float = 0.02
+    policy: Any, count: int = 32, longest: int = LONGEST, rate: float = 0.02
 ) -> tuple[Any, Any]:
     """A step of learning from an episode, and how long the poles stayed up in it."""
     carts, pushes, up = episode(lambda c: fb.random_categorical(policy(c), 1)[:, 0], count, longest)
@@ -35,7 +35,7 @@ def training_step(
 def main(steps: int = 40, longest: int = LONGEST, seed: int = 1) -> tuple[float, float]:
     """Train; return how many moments poles stay up before and afterwards."""
     fb.set_random_seed(seed)
-    step, lasted = training_step(Network("policy"), longest=longest)
+    step, lasted = training_step(network("policy"), longest=longest)
     with fb.Session() as sess:
         moments = [float(sess.run([lasted, step])[0]) for _ in range(steps)]
     print(f"poles stay up for {moments[0]:.0f} moments before, {moments[-1]:.0f} afterwards")

@@ -11,7 +11,7 @@ Source: Mnih et al., "Human-level control through deep reinforcement learning", 
 from __future__ import annotations
 
 import flowbook as fb
-from examples.cart_pole import Network, begin, episode, is_up, moments_up, roll
+from examples.cart_pole import begin, episode, is_up, moments_up, network, roll
 
 
 class QLearning:
@@ -37,7 +37,7 @@ class QLearning:
         discount: float = 0.95,
         rate: float = 1e-2,
     ) -> None:
-        self.values, slow = Network("values"), Network("slow")
+        self.values, slow = network("values"), network("slow")
         carts = fb.Variable(begin(count), trainable=False, name="carts")
         memory = fb.Variable(fb.zeros([kept, count, 10]), trainable=False, name="memory")
         moment = fb.Variable(0, trainable=False, name="moment")
@@ -57,11 +57,11 @@ class QLearning:
         chosen = fb.one_hot(fb.cast(push[:, 0], fb.int32), 2)
         value = fb.reduce_sum(self.values(before) * chosen, 1)
         loss = fb.losses.huber_loss(fb.stop_gradient(1 - discount + discount * future), value)
-        learn = fb.train.AdamOptimizer(rate).minimize(loss, var_list=self.values.weights)
+        learn = fb.train.AdamOptimizer(rate).minimize(loss, var_list=self.values.variables())
 
         again = fb.where(is_up(after)[:, None], after, begin(count))
         with fb.control_dependencies([learn]):
-            pairs = zip(slow.weights, self.values.weights, strict=True)
+            pairs = zip(slow.variables(), self.values.variables(), strict=True)
             follow = [fb.assign_add(old, 0.02 * (new - old)) for old, new in pairs]
             self.step = fb.group(*follow, fb.assign(carts, again), fb.assign_add(moment, 1))
 

@@ -3,6 +3,10 @@
 A step reads and changes only the rows of the words in it: its time does not depend on the size of
 the vocabulary.
 
+`python -m examples.word2vec` trains it on numbers in words. The figure that shows what it has
+learnt is the share of the 27 words from "one" to "ninety" whose nearest one is of the same kind: a
+unit, a word from ten to nineteen, or a multiple of ten.
+
 Source: Mikolov et al., "Distributed representations of words and phrases and their
 compositionality", 2013.
 """
@@ -15,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flowbook as fb
+from examples.numbers_in_words import WORDS, drawn, in_words
 
 
 class SkipGram(NamedTuple):
@@ -63,3 +68,32 @@ def batches(
         at = random.integers(window, len(words) - window, size)
         by = random.integers(1, window + 1, size) * random.choice([-1, 1], size)
         yield words[at].astype(np.int32), words[at + by].astype(np.int64)[:, None]
+
+
+def main(steps: int = 3000, seed: int = 1) -> tuple[float, float]:
+    """Train; return which share of the words is nearest to its kind before and afterwards."""
+    fb.set_random_seed(seed)
+    numbers = drawn(20_000, np.random.default_rng(seed), is_held_out=False)
+    text = [WORDS.index(word) for number in numbers for word in in_words(number)]
+    words = fb.placeholder(fb.int32, [None], name="words")
+    contexts = fb.placeholder(fb.int64, [None, 1], name="contexts")
+    model = skip_gram(words, contexts, len(WORDS), width=8, samples=8)
+    step = fb.train.AdamOptimizer(0.02).minimize(model.loss)
+
+    # The words of other kinds, such as "hundred", have none.
+    kinds = np.repeat([0, 1, 2, 3, 0], [1, 9, 10, 8, len(WORDS) - 28])
+    counted = np.flatnonzero(kinds)
+    near = fb.gather(kinds, nearest(model.embeddings, counted, 1)[:, 0])
+    share = fb.reduce_mean(fb.cast(fb.equal(near, kinds[counted]), fb.float32))
+    read = batches(text, 128, window=1, seed=seed)
+    with fb.Session() as sess:
+        before = float(sess.run(share))
+        for _ in range(steps):
+            sess.run(step, dict(zip((words, contexts), next(read), strict=True)))
+        after = float(sess.run(share))
+    print(f"{before:.0%} are nearest to their kind before, {after:.0%} after {steps} steps")
+    return before, after
+
+
+if __name__ == "__main__":
+    main()

@@ -26,10 +26,13 @@ from flowbook import tensorflow as tensorflow
 from flowbook import train as train
 from flowbook._public import make_public as _make_public
 from flowbook.exec import waits as _waits
+from flowbook.exec.devices.device import *
+from flowbook.exec.devices.kinds import *
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
+from flowbook.exec.kernels.cuda import factorisations as _gpu_factors  # noqa: F401  # Registers.
 from flowbook.exec.kernels.cuda import random_numbers as _gpu_numbers  # noqa: F401  # Registers.
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *
@@ -49,6 +52,7 @@ from flowbook.graph.control_flow.dependencies import tuple as tuple
 from flowbook.graph.control_flow.over_elements import *
 from flowbook.graph.control_flow.tensor_array import *
 from flowbook.graph.control_flow.while_loop import *
+from flowbook.graph.definition.async_context import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.functions.function import *
@@ -87,6 +91,7 @@ from flowbook.graph.ops.basis.constants import *
 from flowbook.graph.ops.basis.filling import *
 from flowbook.graph.ops.basis.joining import *
 from flowbook.graph.ops.basis.padding import *
+from flowbook.graph.ops.basis.permuting import *
 from flowbook.graph.ops.basis.shaping import *
 from flowbook.graph.ops.basis.sparse_tensor import *
 from flowbook.graph.ops.checks.assertions import *
@@ -152,6 +157,7 @@ from flowbook.graph.ops.state.marks import *
 from flowbook.graph.ops.state.session_tensors import *
 from flowbook.graph.ops.state.temporary import *
 from flowbook.graph.ops.state.variables import *
+from flowbook.graph.ops.state.writing import *
 from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *
 from flowbook.graph.ops.text.edit_distance import *

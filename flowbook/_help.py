@@ -50,7 +50,7 @@ def _completed(written: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     module = _module(found[1], variables) if found else None
     if found is None or module is None:
         return {"completions": []}
-    names = [name for name in module.__all__ if name.startswith(found[2])]
+    names = [name for name in dir(module) if name.startswith(found[2])]
     return {
         "completions": [SimpleCompletion(name, type=_kind(module, name)) for name in names],
         "matched_fragment": found[2],
@@ -64,7 +64,7 @@ def _module(path: str, variables: Mapping[str, Any]) -> ModuleType | None:
     first, *rest = path.split(".")
     found = variables.get(first)
     for name in rest:
-        if not _is_ours(found) or name not in found.__all__:
+        if not _is_ours(found) or name not in dir(found):
             return None
         found = getattr(found, name)
     return found if _is_ours(found) else None
@@ -90,7 +90,7 @@ def _kind(module: ModuleType, name: str) -> str:
 
 def _functions(module: ModuleType) -> Iterator[FunctionType]:
     """The functions that a module and those in it name, with the methods of classes."""
-    for name in module.__all__:
+    for name in dir(module):
         member = getattr(module, name)
         if _is_ours(member):
             yield from _functions(member)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -30,9 +31,12 @@ def make_public() -> None:
     definitions = {op_def.public: op_def for op_def in op_definitions().values()}
     made: dict[Callable[..., Any], Callable[..., Any]] = {}
     for namespace, module in namespaces.items():
-        module.__all__ = _names(module)
+        names = _names(module)
+        # `from flowbook import *` takes no cell's `print` and `range` away.
+        module.__all__ = [name for name in names if not hasattr(builtins, name)]
+        module.__dir__ = partial(list, names)
         module.__getattr__ = no_such_name_in(namespace)
-        for name in module.__all__:
+        for name in names:
             member = getattr(module, name)
             if isinstance(member, FunctionType):
                 if member not in made:
@@ -51,7 +55,7 @@ def make_public() -> None:
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.
             op_def.public = made.get(function) or public(function, op_def.type)
-    for module in (*namespaces.values(), *(getattr(flowbook, n) for n in _OTHERS)):
+    for module in (getattr(flowbook, n) for n in _OTHERS):
         module.__dir__ = partial(list, module.__all__)
 
 

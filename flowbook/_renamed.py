@@ -416,7 +416,7 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
         instead = " or ".join(_elsewhere(name)) or None
     if instead is not None:
         raise AttributeError(f"{where} has no {name}: use {instead}")
-    names = sys.modules[where].__all__ if is_asked_by_people else ()
+    names = dir(sys.modules[where]) if is_asked_by_people else ()
     close = difflib.get_close_matches(name, names, 3)
     raise AttributeError(
         f"module {where!r} has no attribute {name!r}"
@@ -426,8 +426,8 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
 
 def _elsewhere(name: str) -> list[str]:
     """Where flowbook has a name that was looked for in another place."""
-    found = [f"fb.{name}"] if name in sys.modules["flowbook"].__all__ else []
+    found = [f"fb.{name}"] if name in dir(sys.modules["flowbook"]) else []
     for namespace, spelt in NAMESPACES.items():
-        own = sys.modules[f"flowbook.{namespace}"].__all__
+        own = dir(sys.modules[f"flowbook.{namespace}"])
         found += [f"fb.{namespace}.{n}" for n in own if name in (n, *(s.format(n) for s in spelt))]
     return found

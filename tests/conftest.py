@@ -5,7 +5,7 @@ import os
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Their matrices are small: waking threads for one takes longer than its product, a hundredfold.
 # BLAS reads it when NumPy is imported.
@@ -15,10 +15,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["FLOWBOOK_CACHE"] = os.devnull
 
 import flowbook as fb
+from flowbook.exec.devices import kinds
+from flowbook.graph.model import registry
+
+# How long drawing takes says more of what else the machine does.
+TOO_SLOW = HealthCheck.too_slow
 
 # The same examples every time, whatever the machine's speed. `make soak` looks further.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("soak", max_examples=5_000, derandomize=False, deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[TOO_SLOW])
+settings.register_profile("soak", settings.get_profile("ci"), max_examples=5_000, derandomize=False)
 settings.load_profile("ci")
 
 # No test has a thread that compiles beside it, unless it is about that.
@@ -37,9 +42,12 @@ def nothing_of_others_to_collect() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def fresh_default_graph() -> None:
-    """Start a test on an empty default graph. The examples of one property test share it."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Start a test on an empty default graph. The examples of one property test share it.
+
+    As a fixture of every test it would take a tenth of the time of the short ones.
+    """
     fb.reset_default_graph()
 
 
@@ -67,3 +75,10 @@ def pytest_make_collect_report() -> Generator[None, Report, Report]:
     report = yield
     fail_if_missing(report)
     return report
+
+
+@pytest.fixture
+def own_kinds_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the kinds of devices that a test registers be gone afterwards."""
+    monkeypatch.setattr(kinds, "_kinds", kinds._kinds.copy())
+    monkeypatch.setattr(registry, "_device_kinds", registry._device_kinds.copy())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from flowbook.graph.model.site import is_internal
+from flowbook.graph.model.origin.site import is_internal
 
 
 class Interrupt(BaseException):

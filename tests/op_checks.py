@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -42,6 +44,26 @@ def built(
             feeds[tensor] = value
             tensors.append(tensor)
         return as_list(case.build(*tensors)), feeds
+
+
+@cache
+def specimen(case: Case) -> tuple[list[Tensor], dict[Tensor, np.ndarray], list[Any]]:
+    """A row as it stands: its outputs, the feeds of its inputs, and the outputs' values.
+
+    It is made once, for all checks that add nothing to its graph.
+    """
+    outputs, feeds = built(case, case.inputs)
+    return outputs, feeds, evaluate(outputs, feeds)
+
+
+@contextmanager
+def about(what: object) -> Iterator[None]:
+    """Have what fails inside say which of several things that a test tries it is about."""
+    try:
+        yield
+    except Exception as failure:
+        failure.add_note(f"about {what}")
+        raise
 
 
 def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:

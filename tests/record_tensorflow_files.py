@@ -9,6 +9,7 @@ they read these files, and compare with the recorded values. Each model is a gra
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -154,6 +155,128 @@ def flow(tf: Any) -> None:
         frozen(tf, "flow", sess, outputs, {"n:0": 4, "x:0": drawn(3)})
 
 
+@model
+def functions(tf: Any) -> None:
+    """Functions that call one another, and branches and loops by functions."""
+    import tensorflow
+
+    @tensorflow.function
+    def largest(a: Any) -> Any:
+        values, places = tf.nn.top_k(a, 2)
+        return values * 2.0, places
+
+    def body(i: Any, a: Any, out: Any) -> Any:
+        a = tf.cond(i % 2 > 0, lambda: tf.tanh(a), lambda: a + x)
+        return i + 1, a, out.write(i, tf.reduce_sum(a))
+
+    tf.enable_control_flow_v2()
+    x = tf.placeholder(tf.float32, [4], name="x")
+    n = tf.placeholder(tf.int32, [], name="n")
+    values, places = largest(x)
+    tf.identity(values, name="values")
+    tf.identity(places, name="places")
+    _, y, out = tf.while_loop(lambda i, *_: i < n, body, (0, x, tf.TensorArray(tf.float32, n)))
+    tf.identity(out.stack(), name="sums")
+    branches = [lambda: y * 2.0, lambda: tf.nn.relu(y), lambda: tf.zeros([4])]
+    tf.identity(tf.switch_case(n - 3, branches), name="chosen")
+    tf.disable_control_flow_v2()
+    with tf.Session() as sess:
+        message = sess.graph.as_graph_def()
+        (DATA / "functions.pb").write_bytes(message.SerializeToString())
+        outputs = ["values:0", "places:0", "sums:0", "chosen:0"]
+        record("functions", sess, outputs, {"x:0": drawn(4), "n:0": np.int32(4)})
+
+
+# What steps of optimizers take beside variables and gradients.
+SETTINGS = {
+    "alpha": 0.1, "beta": 0.7, "beta1": 0.9, "beta1_power": 0.81, "beta2": 0.99,
+    "beta2_power": 0.98, "epsilon": 1e-3, "l1": 0.02, "l2": 0.03, "l2_shrinkage": 0.01,
+    "logbase": 1.0, "lr": 0.1, "lr_power": -0.5, "momentum": 0.8, "rho": 0.9, "sign_decay": 0.5,
+}  # fmt: skip
+STEPS = [
+    "AdaMax", "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "Adam", "AdamWithAmsgrad", "AddSign",
+    "CenteredRMSProp", "Ftrl", "FtrlV2", "GradientDescent", "KerasMomentum", "Momentum",
+    "PowerSign", "ProximalAdagrad", "ProximalGradientDescent", "RMSProp",
+]  # fmt: skip
+
+
+@model
+def steps(tf: Any) -> None:
+    """Two steps of every optimizer, dense and sparse, with what they may be told to do."""
+    import tensorflow
+    from tensorflow.python.framework import op_def_registry
+
+    flags = ({}, {"use_nesterov": True}, {"update_slots": False}, {"multiply_linear_by_lr": True})
+    rng, made, variables = np.random.RandomState(1), [], []
+    for step in STEPS:
+        for type in (f"ResourceApply{step}", f"ResourceSparseApply{step}"):
+            found = op_def_registry.get(type)
+            names = [] if found is None else [each.name for each in found.attr]
+            for flag in (each for each in flags if found is not None and {*each} <= {*names}):
+                scope = "_".join((type, *flag))
+                given = {}
+                for argument in found.input_arg:
+                    name = argument.name
+                    if argument.type == tensorflow.resource.as_datatype_enum:
+                        start = rng.rand(4, 2).astype(np.float32)
+                        start -= 0.5 if name in ("var", "linear", "gradient_accumulator") else -0.1
+                        variable = tf.get_variable(
+                            f"{scope}/{name}", initializer=start, use_resource=True
+                        )
+                        variables.append(variable)
+                        given[name] = variable.handle
+                    elif name == "indices":
+                        given[name] = tf.constant([3, 0], tf.int32)
+                    elif name in ("grad", "delta"):
+                        rows = 2 if "Sparse" in type else 4
+                        given[name] = tf.constant((rng.rand(rows, 2) - 0.4).astype(np.float32))
+                    elif name == "global_step":
+                        given[name] = tf.constant(4, tf.int64)
+                    else:
+                        given[name] = tf.constant(np.float32(SETTINGS[name]))
+                make = getattr(tensorflow.raw_ops, type)
+                made.append(make(**given, **flag, name=f"{scope}/step"))
+    tf.group(*made, name="all")
+    message = without_ops(tf.train.export_meta_graph(strip_default_attrs=True))
+    (DATA / "steps.meta.gz").write_bytes(gzip.compress(message, mtime=0))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(2):
+            sess.run("all")
+        values = sess.run(variables)
+    after = {v.op.name: value for v, value in zip(variables, values, strict=True)}
+    np.savez_compressed(DATA / "steps.npz", **after)
+
+
+def later(tf: Any) -> None:
+    """A saved model of TensorFlow 2, whose graph is functions."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    module = tf.Module()
+    module.w = tf.Variable(drawn(2, 2), name="w")
+    module.count = tf.Variable(0, name="count")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, "x")])
+    def serve(x: Any) -> Any:
+        module.count.assign_add(1)
+        for _ in tf.range(3):
+            x = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.matmul(x, module.w), lambda: x + 1.0)  # noqa: B023
+        return {"y": x, "count": module.count.read_value()}
+
+    module.serve = serve
+    folder = DATA / "later"
+    tf.saved_model.save(module, str(folder), signatures=serve)
+    (folder / "fingerprint.pb").unlink()
+    (folder / "assets").rmdir()
+    file = folder / "saved_model.pb"
+    message = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    message.meta_graphs[0].ClearField("object_graph_def")
+    without_ops(message.meta_graphs[0])
+    file.write_bytes(message.SerializeToString())
+    x = drawn(3, 2)
+    np.savez_compressed(DATA / "later.npz", x=x, y=serve(tf.constant(x))["y"].numpy())
+
+
 def trained(tf: Any, name: str, use_resource: bool, optimizer: Any) -> None:
     """A model with its optimizer's step, its checkpoint, and the losses of five more steps."""
     x = tf.placeholder(tf.float32, [None, 4], name="x")
@@ -233,9 +356,10 @@ def saved(tf: Any) -> None:
 def main() -> None:
     import tensorflow
 
+    DATA.mkdir(parents=True, exist_ok=True)
+    later(tensorflow)
     tf = tensorflow.compat.v1
     tf.disable_v2_behavior()
-    DATA.mkdir(parents=True, exist_ok=True)
     for name, build in MODELS.items():
         with tf.Graph().as_default():
             tf.set_random_seed(11)

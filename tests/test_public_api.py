@@ -1,5 +1,6 @@
-"""The public interface is what `__all__` says, is documented, and loads nothing needlessly."""
+"""The public interface is what `dir` says, is documented, and loads nothing needlessly."""
 
+import builtins
 import subprocess
 import sys
 from types import ModuleType
@@ -34,7 +35,7 @@ HEAVY = {
 
 def public_modules() -> list[ModuleType]:
     """Return the modules that a user reaches by attributes: flowbook, flowbook.nn, ..."""
-    members = [getattr(fb, name) for name in fb.__all__]
+    members = [getattr(fb, name) for name in dir(fb)]
     return [fb, *(member for member in members if isinstance(member, ModuleType))]
 
 
@@ -68,14 +69,14 @@ def test_all_is_sorted_without_duplicates(module: ModuleType) -> None:
     assert list(module.__all__) == sorted(set(module.__all__))
 
 
-def test_all_is_exactly_what_the_package_exposes() -> None:
+def test_what_is_public_is_exactly_what_the_package_exposes() -> None:
     exposed = {name for name in vars(fb) if not name.startswith("_")}
-    assert exposed - LAYERS == set(fb.__all__)
+    assert exposed - LAYERS == set(dir(fb))
 
 
 @pytest.mark.parametrize("module", families(), ids=lambda module: module.__name__)
 def test_what_a_family_calls_public_is(module: ModuleType) -> None:
-    exposed = {id(getattr(m, name)) for m in public_modules() for name in m.__all__}
+    exposed = {id(getattr(m, name)) for m in public_modules() for name in dir(m)}
     hidden = [name for name in module.__all__ if id(getattr(module, name)) not in exposed]
     assert not hidden
 
@@ -83,7 +84,7 @@ def test_what_a_family_calls_public_is(module: ModuleType) -> None:
 @MODULES
 def test_nothing_is_public_by_accident(module: ModuleType) -> None:
     """What a namespace needs for itself is named with an underscore."""
-    members = {name: getattr(module, name) for name in module.__all__}
+    members = {name: getattr(module, name) for name in dir(module)}
     homes = {name: getattr(member, "__module__", None) for name, member in members.items()}
     own = tuple(f"flowbook.{layer}." for layer in {*LAYERS, "train"})
     exchanges = ("flowbook.onnx.", "flowbook.tensorflow.")
@@ -96,13 +97,16 @@ def test_nothing_is_public_by_accident(module: ModuleType) -> None:
 
 
 @MODULES
-def test_completion_shows_what_is_public(module: ModuleType) -> None:
-    assert dir(module) == list(module.__all__)
+def test_a_star_imports_what_is_public_and_leaves_builtins(module: ModuleType) -> None:
+    imported: dict[str, object] = {}
+    exec(f"from {module.__name__} import *", imported)
+    del imported["__builtins__"]
+    assert set(imported) == set(dir(module)) - set(dir(builtins))
 
 
 @MODULES
 def test_every_public_member_exists_and_is_documented(module: ModuleType) -> None:
-    members = {name: getattr(module, name) for name in module.__all__}
+    members = {name: getattr(module, name) for name in dir(module)}
     undocumented = [
         name
         for name, member in members.items()

@@ -25,6 +25,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.usefixtures("own_kinds_of_devices")
 @pytest.mark.parametrize(("program", "printed"), EXAMPLES)
 def test_an_example_prints_what_the_page_says(program: str, printed: str) -> None:
     output = io.StringIO()

@@ -1,8 +1,7 @@
 """The phases of `make test`: what each runs, and how long it may take.
 
-Every phase runs, whatever becomes of others. As many run at once as there are processors, but for
-those that want the machine to themselves; what one says is shown when it ends, or as it comes if
-nothing runs beside it. At the end stands one line per
+Every phase runs, whatever becomes of others. As many run at once as there are processors; what one
+says is shown when it ends, or as it comes if it is the only one. At the end stands one line per
 phase with its wall time and its budget. A phase that fails, or succeeds but takes longer than its
 budget, makes the whole fail: slowness is noticed on the day it arrives.
 
@@ -38,13 +37,11 @@ class Phase:
         name: what it is called on the command line.
         budget: how many seconds it may take, where two processors have two phases to run.
         command: the program and its arguments.
-        is_alone: whether nothing else runs meanwhile: a browser, a server and kernels are at work.
     """
 
     name: str
     budget: float
     command: tuple[str, ...]
-    is_alone: bool = False
 
 
 PYTEST = ("pytest", "--durations=10", "--durations-min=1")
@@ -53,9 +50,9 @@ NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
 # Those that take longest begin first, so that the last to end has company for most of its time.
 PHASES = (
+    Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
     Phase("tests", 9 * 60, (*PYTEST, "tests", "--ignore=tests/graph", "--ignore=tests/browser")),
     Phase("graph", 7 * 60, (*PYTEST, "tests/graph")),
-    Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser"), is_alone=True),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("types", 120, ("mypy",)),
     Phase("docs", 120, ("mkdocs", "build")),
@@ -150,9 +147,7 @@ def main() -> int:
 
     start = time.monotonic()
     phases = [known[name] for name in names]
-    beside = [phase for phase in phases if not phase.is_alone]
-    outcomes = run_at_once(beside) if len(beside) > 1 else [run_alone(phase) for phase in beside]
-    outcomes += [run_alone(phase) for phase in phases if phase.is_alone]
+    outcomes = run_at_once(phases) if len(phases) > 1 else [run_alone(phases[0])]
     print("\nphase       seconds  budget")
     for outcome in outcomes:
         phase = outcome.phase

@@ -45,6 +45,7 @@ def _generated_flowbook(fb: Any) -> Case:
 def _reference_flowbook(fb: Any) -> Case:
     """Below the public API, which lets the reference executor run only a signature's first step."""
     from flowbook.exec.devices.local import local_devices
+    from flowbook.exec.engine.engine import Engine
     from flowbook.exec.engine.runner import Runner
     from flowbook.exec.plan.pipeline import prepare
     from flowbook.exec.resources.store import Store
@@ -53,7 +54,7 @@ def _reference_flowbook(fb: Any) -> Case:
     _, x, end = _no_op_chain(fb)
     devices = local_devices()
     prepared = prepare(Signature((end,), (), (x,)), devices)
-    runner = Runner(prepared.program, devices[0], Store(entropy=0))
+    runner = Runner(prepared.program, devices[0], Engine(Store(entropy=0)))
     return Case(
         step=lambda: runner.run_reference([_VALUE]), value=runner.run_reference([_VALUE])[0]
     )

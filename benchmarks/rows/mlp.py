@@ -6,8 +6,9 @@ every step.  The value is the loss over the first ten steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,23 @@ def _flowbook(fb: Any, watch: Callable[[Any], object] | None = None) -> Case:
     return _case(lambda: session.run(fetches, feeds)[0])
 
 
+def _repeated(problem: _Problem) -> tuple[Any, Any]:
+    """Many rows: those of a batch lie far apart in memory, as in a real training."""
+    return np.tile(problem.x, [_REPEATED, 1]), np.tile(problem.labels, _REPEATED)
+
+
+def _orders() -> Iterator[Any]:
+    """Of each epoch which rows make a batch, as `fb.train.batches` chooses them."""
+    for epoch in count():
+        order = np.random.default_rng([0, epoch]).permutation(_BATCH * _REPEATED)
+        yield order.reshape(_REPEATED, _BATCH)
+
+
 def _batches(fb: Any) -> Case:
     problem = _problem()
     graph = fb.Graph()
     with graph.as_default():
-        # Many different rows: those of a batch lie far apart in memory, as in a real training.
-        images = np.tile(problem.x, [_REPEATED, 1])
-        labels = np.tile(problem.labels, _REPEATED)
+        images, labels = _repeated(problem)
         batch = fb.train.batches((images, labels), _BATCH, epochs=None, shuffle=0)
         fetches = _training(fb, problem, *batch)
     session = fb.Session(graph=graph)
@@ -115,26 +126,50 @@ def _summarized(fb: Any) -> Case:
     return replace(summarized, beside=_flowbook(fb).step, period=every)
 
 
+def _tf1_training(tf: Any, problem: _Problem, x: Any, labels: Any) -> list[Any]:
+    """The loss and a step, in the default graph."""
+    w1, b1 = tf.Variable(problem.w1, name="w1"), tf.Variable(problem.b1, name="b1")
+    w2, b2 = tf.Variable(problem.w2, name="w2"), tf.Variable(problem.b2, name="b2")
+    hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+    logits = tf.matmul(hidden, w2) + b2
+    loss = tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+    return [loss, tf.train.GradientDescentOptimizer(_RATE).minimize(loss)]
+
+
 def _tf1(tf: Any, guarded: bool = False) -> Case:
     problem = _problem()
     graph = tf.Graph()
     with graph.as_default():
         x = tf.placeholder(tf.float32, [_BATCH, _INPUTS], name="x")
         labels = tf.placeholder(tf.int32, [_BATCH], name="labels")
-        w1, b1 = tf.Variable(problem.w1, name="w1"), tf.Variable(problem.b1, name="b1")
-        w2, b2 = tf.Variable(problem.w2, name="w2"), tf.Variable(problem.b2, name="b2")
-        hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
-        logits = tf.matmul(hidden, w2) + b2
-        loss = tf.reduce_mean(
-            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        )
-        train = tf.train.GradientDescentOptimizer(_RATE).minimize(loss)
-        fetches = [loss, train, *([tf.add_check_numerics_ops()] if guarded else [])]
+        fetches = _tf1_training(tf, problem, x, labels)
+        fetches += [tf.add_check_numerics_ops()] if guarded else []
         initialize = tf.global_variables_initializer()
     session = tf1.session(tf, graph)
     session.run(initialize)
     feeds = {x: problem.x, labels: problem.labels}
     return _case(lambda: session.run(fetches, feeds)[0])
+
+
+def _tf1_batches(tf: Any) -> Case:
+    """A runner gathers whole batches, the fastest way that its queues have; epochs are alike."""
+    problem = _problem()
+    graph = tf.Graph()
+    with graph.as_default():
+        images, labels = (tf.constant(array) for array in _repeated(problem))
+        rows = tf.train.input_producer(next(_orders()), shuffle=False).dequeue()
+        queue = tf.FIFOQueue(4, [tf.float32, tf.int32], [[_BATCH, _INPUTS], [_BATCH]])
+        put = queue.enqueue([tf.gather(images, rows), tf.gather(labels, rows)])
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [put]))
+        fetches = _tf1_training(tf, problem, *queue.dequeue())
+        initialize = tf.global_variables_initializer()
+    session = tf1.session(tf, graph)
+    session.run(initialize)
+    with graph.as_default():
+        tf.train.start_queue_runners(session)
+    return _case(lambda: session.run(fetches)[0])
 
 
 def _tf1_guarded(tf: Any) -> Case:
@@ -192,9 +227,26 @@ def _torch(torch: Any) -> Case:
 
 
 def _numpy(np: Any) -> Case:
-    """By hand, in place: every intermediate has its buffer, made once."""
     problem = _problem()
-    x, labels = problem.x, problem.labels
+    step = _by_hand(problem)
+    return _case(lambda: step(problem.x, problem.labels))
+
+
+def _numpy_batches(np: Any) -> Case:
+    problem = _problem()
+    step = _by_hand(problem)
+    images, labels = _repeated(problem)
+    batches = (rows for order in _orders() for rows in order)
+
+    def fed() -> float:
+        rows = next(batches)
+        return step(images[rows], labels[rows])
+
+    return _case(fed)
+
+
+def _by_hand(problem: _Problem) -> Callable[[Any, Any], float]:
+    """A step in place: every intermediate has its buffer, made once."""
     w1, b1, w2, b2 = (w.copy() for w in (problem.w1, problem.b1, problem.w2, problem.b2))
     hidden = np.empty([_BATCH, _HIDDEN], np.float32)
     hidden_gradient = np.empty_like(hidden)
@@ -209,7 +261,7 @@ def _numpy(np: Any) -> Case:
         np.multiply(gradient, np.float32(_RATE), gradient)
         np.subtract(weights, gradient, weights)
 
-    def step() -> float:
+    def step(x: Any, labels: Any) -> float:
         np.matmul(x, w1, hidden)
         np.add(hidden, b1, hidden)
         np.greater(hidden, 0, active)
@@ -241,7 +293,7 @@ def _numpy(np: Any) -> Case:
         update(b2, b2_gradient)
         return loss
 
-    return _case(step)
+    return step
 
 
 ROWS = (
@@ -300,12 +352,15 @@ ROWS = (
     Row(
         name="mlp_batches",
         title="the same, fed by fb.train.batches with shuffled rows of 50,000",
-        cases={"flowbook": _batches},
+        cases={"flowbook": _batches, "tf1": _tf1_batches, "numpy": _numpy_batches},
         target=Above(0.05),
         unit="ms",
         rtol=1e-4,
         rounds=40,
         threads=1,
-        notes=(f"{_ONE_THREAD} Beside it the step is fed with the same arrays each time.",),
+        notes=(
+            f"{_ONE_THREAD} Beside it the step is fed with the same arrays each time. TF1: batches "
+            "are gathered by a queue's runner. NumPy: by hand, in the loop.",
+        ),
     ),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowbook.graph.model.author import Author, Cell
+from flowbook.graph.model.origin.author import Author, Cell
 from flowbook.graph.redefinition.wording import listed, plain_name
 
 
@@ -54,7 +54,7 @@ def delete(cell: Cell, latest: Author) -> list[str]:
         What to say of it, a line each.
     """
     cell.is_deleted = True
-    retired = [operation for graph in list(cell.graphs) for operation in graph.give_up(cell)]
+    retired = [op for members in list(cell.graphs) for op in members.cells.give_up(cell)]
     notices = latest.close_owned()
     latest.succession.lose_cell()
     if retired:
@@ -69,8 +69,8 @@ def delete(cell: Cell, latest: Author) -> list[str]:
 def bring_back(cell: Cell) -> None:
     """Undo `delete`: the cell runs again."""
     cell.is_deleted = False
-    for graph in list(cell.graphs):
-        graph.take_back(cell)
+    for members in list(cell.graphs):
+        members.cells.take_back(cell)
 
 
 def _counted(names: Iterable[str]) -> str:

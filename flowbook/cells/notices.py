@@ -5,8 +5,8 @@ Only values that exist are mentioned: before a session has run, there is nothing
 
 from __future__ import annotations
 
-from flowbook.graph.model.author import Author
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.author import Author
 from flowbook.graph.redefinition.wording import plain_name
 
 _MANY = 6  # Longer lists are cut.
@@ -75,8 +75,8 @@ def notices_of(author: Author, completed: bool) -> list[str]:
 def _is_elsewhere(operation: Operation, author: Author) -> bool:
     """Whether an execution made an operation by this name in another graph, as after a reset."""
     name = plain_name(operation)
-    others = [graph for graph in author.cell.graphs if graph is not operation.graph]
-    return any(graph.has_built(author, name) for graph in others)
+    others = [each for each in author.cell.graphs if each is not operation.graph.members]
+    return any(members.has_built(author, name) for members in others)
 
 
 def _difference(new: Operation, old: Operation) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 
-from flowbook.graph.model.author import Author
+from flowbook.graph.model.origin.author import Author
 
 
 class ThreadStarters:

@@ -18,7 +18,7 @@ from typing import Any
 from flowbook.cells.slips import hint_for
 from flowbook.graph.model.errors import HIDDEN_FRAMES
 from flowbook.graph.model.options import options
-from flowbook.graph.model.site import is_internal
+from flowbook.graph.model.origin.site import is_internal
 
 _formatters: weakref.WeakSet[Any] = weakref.WeakSet()
 

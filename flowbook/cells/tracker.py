@@ -19,8 +19,8 @@ from flowbook.cells.deletions import Deletions, bring_back, delete
 from flowbook.cells.notices import notices_of
 from flowbook.cells.thread_starters import ThreadStarters
 from flowbook.graph.building.blocks import Entered, entered, return_to
-from flowbook.graph.model import site as sites
-from flowbook.graph.model.author import Author, Cell
+from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.origin.author import Author, Cell
 
 _current: ContextVar[Author | None] = ContextVar("flowbook_author", default=None)
 _trackers: weakref.WeakKeyDictionary[Any, Tracker] = weakref.WeakKeyDictionary()
@@ -147,8 +147,8 @@ class Tracker:
             bring_back(cell)
         earlier = self._latest.pop(cell, None)
         author = self._author(cell, earlier, info)
-        for graph in list(cell.graphs):
-            graph.begin_execution(author)
+        for members in list(cell.graphs):
+            members.cells.begin(author)
         if earlier is not None:
             notices += earlier.close_owned()
             author.succession.follow(earlier.succession)
@@ -189,8 +189,8 @@ class Tracker:
         if author is not None and not execution.is_part:
             self._threads.end(author)
             notices = [*notices, *author.succession.end(completed)]
-            for graph in list(author.cell.graphs):
-                graph.end_execution(author, completed)
+            for members in list(author.cell.graphs):
+                members.cells.end(author, completed)
             notices += notices_of(author, completed)
             author.let_go()
         for notice in notices:

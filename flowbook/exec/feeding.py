@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flowbook.exec.engine.executor import Executions, also_listed_in
-from flowbook.exec.engine.given_up import thread_of
+from flowbook.exec.engine.given_up import GivenUp, stop, thread_of
+from flowbook.exec.engine.under_way import Executions, also_listed_in
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.ancestors import ancestors
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
     from flowbook.exec.resources.store import Store
 
-# How long to wait for a thread that runs a kernel, which cannot be stopped, in seconds.
-GRACE = 5.0
+# How long to wait for a thread that is in the middle of something, in seconds: before its function
+# is interrupted, and in all.
+PATIENCE, GRACE = 0.25, 5.0
 
 
 class Master(Protocol):
@@ -123,13 +124,36 @@ class Feeder:
             thread.start()
 
     def close(self) -> None:
-        """Stop the threads. The queue stays as it is: others may fill it."""
+        """Stop the threads for good. The queue stays as it is: others may fill it.
+
+        A Python function that a thread is in, as a generator that waits, ends as by an interrupt.
+        """
+        self.pause(PATIENCE)
+        for thread in self._others():
+            stop(thread)
+        for thread in self._others():
+            thread.join(GRACE)
+
+    def finish(self) -> None:
+        """Have the threads put into the queue what they are in the middle of, and end behind it."""
+        self.closed = True
+        self._on_queue(lambda queue: queue.bound(False))
+
+    def bound_queue(self) -> None:
+        """Have the queue take no more than its capacity again."""
+        self._on_queue(lambda queue: queue.bound(True))
+
+    def pause(self, patience: float = GRACE) -> None:
+        """Have the threads end where they wait, or behind what they are in the middle of."""
         self.closed = True
         self._steps.close()
+        for thread in self._others():
+            thread.join(patience)
+
+    def _others(self) -> list[threading.Thread]:
+        """Those of the threads that run; not this one."""
         current = threading.current_thread()
-        for thread in self.threads:
-            if thread is not current and thread.is_alive():
-                thread.join(GRACE)
+        return [t for t in self.threads if t is not current and t.is_alive()]
 
     def stop(self) -> None:
         """Stop the threads, and close the queue: nothing else will come."""
@@ -143,7 +167,7 @@ class Feeder:
                 prepared = self._master.prepare(Signature((), (operation,), ()))
                 while not self.closed:
                     self._master.run(prepared, ())
-        except (OutOfRangeError, CancelledError):
+        except (OutOfRangeError, CancelledError, GivenUp):
             pass  # The end of the input, or of the queue, or of the session.
         except Exception as error:
             self._fail(error)
@@ -169,15 +193,19 @@ class Feeder:
 
     def _shut(self, is_cancelling: bool) -> None:
         """Close the queue, with the error if there is one."""
+        self._on_queue(lambda queue: queue.shut(is_cancelling, self.error))
+
+    def _on_queue(self, act: Callable[[Any], None]) -> None:
+        """Call a function with the queue, unless the session was closed, and the queue is gone."""
         queue = self.queue
         assert queue.key is not None
         assert queue.op_def.owns is not None
         definition = Definition(queue.op_def.owns, queue.attributes)
         try:
             resource = self._master.store.of(queue.key, definition)
-        except CancelledError:  # The session was closed, and the queue is gone.
+        except CancelledError:
             return
-        resource.shut(is_cancelling, self.error)
+        act(resource)
 
 
 class Feeding:
@@ -232,6 +260,8 @@ class Feeding:
     def stopped(self, owners: Iterable[Operation]) -> Iterator[set[Operation]]:
         """Stop for a block all that hands on what some resources give; it starts again behind it.
 
+        What they have taken and not handed on yet goes into their queues, whatever room there is.
+
         Args:
             owners: what owns the resources.
 
@@ -241,17 +271,22 @@ class Feeding:
         with self._stopping:
             with self._lock:
                 self._to_start = {}
+            running: list[Feeder] = []
             try:
                 depending = self._depending_on(owners)
-                for feeder in depending:
-                    if not feeder.closed:
-                        feeder.close()
-                        self.start(feeder.runner, feeder.coordinator)
+                running += [feeder for feeder in depending if not feeder.closed]
+                for feeder in running:
+                    feeder.finish()
+                for feeder in running:
+                    feeder.pause()
+                    self.start(feeder.runner, feeder.coordinator)
                 yield {
                     *[feeder.queue for feeder in depending],
                     *[op for f in depending for op in f.needed() if op.op_def.owns == STREAM.name],
                 }
             finally:
+                for feeder in running:
+                    feeder.bound_queue()
                 with self._lock:
                     starting, self._to_start = self._to_start, None
                 for runner, coordinator in (starting or {}).items():

@@ -56,13 +56,15 @@ class Master(Protocol):
 
     Attributes:
         graph: the graph.
-        drops: how many programs it has dropped, to make room or with what a cell redefined.
         feeding: what fills its queues.
     """
 
     graph: Graph
-    drops: int
     feeding: Feeding
+
+    @property
+    def drops(self) -> int:
+        """How many programs it has dropped, to make room or with what a cell redefined."""
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""

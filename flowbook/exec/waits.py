@@ -11,14 +11,16 @@ import warnings
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowbook.exec.engine.executor import Wait
+import numpy as np
+
+from flowbook.exec.engine.overseer import Wait
 from flowbook.exec.feeding import Feeding
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.ancestors import ancestors
-from flowbook.graph.model.called import described
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import FailedPreconditionError, OpError, WaitingWarning
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.origin.called import described
 from flowbook.graph.ops.queues.queue_ops import PUTTING
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def check_seconds(value: object) -> None:
     Raises:
         ValueError: if it is neither None nor a number from 0 on.
     """
-    if value is not None and not (isinstance(value, int | float) and value >= 0):
+    if value is not None and not (isinstance(value, int | float | np.number) and value >= 0):
         raise ValueError(f"report_waits is None or a number of seconds from 0 on, not {value!r}")
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
 from flowbook.explain.twin import Source, Twin, source_of
-from flowbook.graph.model.called import tensor_called
 from flowbook.graph.model.context import context_of, is_everywhere
 from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import tensor_called
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.math.elementwise import sin

@@ -12,12 +12,13 @@ from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.control_flow.stacks import push, push_to_host
-from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
 
@@ -69,8 +70,9 @@ class Forecast(Report):
         unsized: tensors whose size only the run knows, those that are fed included.
         trips: how many iterations of each loop are counted, by the loop's name.
         per_iteration: what one iteration of each costs, with the loops within it.
-        stack_bytes: what the gradients of loops keep of all iterations, besides the other values.
-        swapped_bytes: how much of that loops with `swap_memory` keep in host memory.
+        stack_bytes: what gradients keep besides the other values: of loops of all iterations.
+        swapped_bytes: how much of that waits in host memory: of loops with `swap_memory`, and what
+            `fb.gradients` was told to swap.
     """
 
     def __init__(
@@ -138,7 +140,7 @@ class Forecast(Report):
         if self.stack_bytes:
             swapped = self.swapped_bytes
             notes.append(
-                f"For the gradients of loops {in_bytes(self.stack_bytes)} are kept besides"
+                f"For gradients {in_bytes(self.stack_bytes)} are kept besides"
                 + (f", {in_bytes(swapped)} of them in host memory." if swapped else ".")
             )
         if self._uncounted:
@@ -252,7 +254,8 @@ def _trips(given: Any, loops: Sequence[Frame]) -> dict[Frame, int]:
     every = 1 if given is None or given is said else given
     names = [frame.name for frame in loops]
     for name, count in (*said.items(), ("", every)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        number = as_whole(count)
+        if number is None or number < 0:
             raise InvalidArgumentError(f"trips are numbers of iterations, not {count!r}")
         if name and name not in names:
             there = ", ".join(map(repr, names)) or "no loops"

@@ -17,9 +17,10 @@ from flowbook.graph.definition.op_def import NO_GRADIENT
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.gradients.loop_dependence import is_differentiable
 from flowbook.graph.model.ancestors import ancestors, running
-from flowbook.graph.model.called import called, described, tensor_called
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import called, described, tensor_called
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -63,9 +64,9 @@ class LintReport(Report):
     def table(self) -> Table:
         """A row for each finding."""
         count = len(self.findings)
-        found = "nothing" if not count else f"{count} finding{'s' * (count > 1)}"
+        found = counted(count, "finding") if count else "nothing"
         return Table(
-            f"lint of {self._size:,} operations: {found}",
+            f"lint of {counted(self._size, 'operation')}: {found}",
             ("rule", "operation", "defined at", "what is wrong", "what to do"),
             [
                 (f.rule, called(f.operation), f.operation.site.place, f.message, f.hint)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from flowbook.exec.report import Report, Table, in_bytes
 from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.ops.state.variables import Variable
 
@@ -62,9 +63,10 @@ class ParameterCounts(Report):
         total = self.total
         notes = []
         if total.unknown:
-            notes.append(f"not counted: {total.unknown} variables of unknown shape")
+            unknown = counted(total.unknown, "variable")
+            notes.append(f"not counted: {unknown} of unknown shape")
         return Table(
-            f"{total.parameters:,} parameters in {total.variables:,} variables, "
+            f"{counted(total.parameters, 'parameter')} in {counted(total.variables, 'variable')}, "
             f"{in_bytes(total.bytes)}",
             ("scope", "variables", "parameters", "size"),
             rows,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.pipeline import prepare
 from flowbook.exec.resources.kinds import Definition
@@ -147,7 +148,7 @@ class Twin:
         self._store = Store(entropy=0)
         targets = [self._copies[op] for op in source.targets if op in self._copies]
         signature = Signature(tuple(fetches), tuple(targets), tuple(fed))
-        self._runner = Runner(prepare(signature, [device]).program, device, self._store)
+        self._runner = Runner(prepare(signature, [device]).program, device, Engine(self._store))
 
     def run(self) -> dict[Tensor, Any]:
         """Run it from the source's values; the value of every tensor, by the original tensor."""

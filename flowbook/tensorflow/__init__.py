@@ -28,12 +28,18 @@ def load(
     tags: Sequence[str] | None = None,
     clear_devices: bool = False,
 ) -> Model:
-    """Make a graph of TensorFlow 1 part of a graph, to be run, extended, trained and saved.
+    """Make a graph of TensorFlow part of a graph, to be run, extended, trained and saved.
 
     Each node becomes an operation of its name, or several, the last of which has it. Branches and
-    loops, variables, control dependencies and devices are what they were. Nodes that save and
-    restore variables, or write summaries, are left out: `Model.restore` reads checkpoints. Which
-    variables are trained a MetaGraph says; of a graph alone, those of floating point.
+    loops, variables, queues and their runners, control dependencies and devices are what they were.
+    Nodes that save and restore variables, or write summaries, are left out: `Model.restore` reads
+    checkpoints. Which variables are trained a MetaGraph says; of a graph alone, those of floating
+    point.
+
+    Calls of functions become copies of these, in a scope of the call's name, and branches and loops
+    by functions Flowbook's own; so saved models of TensorFlow 2 are read, with their signatures.
+    Gradients are those of what a function consists of: which function is to give them instead, as
+    `tf.custom_gradient` has it, no file says.
 
     Args:
         model: a path, or the bytes, of a GraphDef ("frozen.pb"), a MetaGraph ("model.ckpt.meta") or
@@ -42,7 +48,8 @@ def load(
         graph: the graph to extend; by default the default graph.
         name: a name scope for its operations; by default they keep their names.
         outputs: names of tensors or operations: only what these need is read.
-        input_map: tensors that stand for some of the graph's, by their names there.
+        input_map: tensors that stand for some of the graph's, by their names there; of the nodes
+            that give those nothing is read, so that their types need no translation.
         tags: which graph of a saved model that has several.
         clear_devices: whether to forget on which devices nodes are to run.
 
@@ -137,7 +144,8 @@ def list_variables(path: Any) -> list[tuple[str, DType, tuple[int, ...]]]:
     Raises:
         NotFoundError: if there is none.
         DataLossError: if its index is damaged.
-        UnimplementedError: if google-crc32c is missing, or the index is compressed.
+        UnimplementedError: if google-crc32c is missing, or the index is compressed otherwise than
+            by snappy.
     """
     from flowbook.tensorflow.restoring import list_variables as listed
 

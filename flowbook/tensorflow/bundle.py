@@ -75,7 +75,8 @@ class Bundle:
     Raises:
         NotFoundError: if there is none.
         DataLossError: if its index is damaged.
-        UnimplementedError: if it was written high bytes first, or its index is compressed.
+        UnimplementedError: if it was written high bytes first, or its index is compressed
+            otherwise than by snappy.
     """
 
     def __init__(self, path: Any) -> None:

@@ -249,7 +249,7 @@ class FunctionDef(_message.Message):
     def __init__(self, signature: _Optional[_Union[OpDef, _Mapping]] = ..., node_def: _Optional[_Iterable[_Union[NodeDef, _Mapping]]] = ..., ret: _Optional[_Mapping[str, str]] = ..., attr: _Optional[_Mapping[str, AttrValue]] = ..., control_ret: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class OpDef(_message.Message):
-    __slots__ = ("name", "input_arg", "output_arg")
+    __slots__ = ("name", "input_arg", "output_arg", "is_stateful")
     class ArgDef(_message.Message):
         __slots__ = ("name", "type", "type_attr", "number_attr", "type_list_attr", "is_ref")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -268,10 +268,12 @@ class OpDef(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     INPUT_ARG_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_ARG_FIELD_NUMBER: _ClassVar[int]
+    IS_STATEFUL_FIELD_NUMBER: _ClassVar[int]
     name: str
     input_arg: _containers.RepeatedCompositeFieldContainer[OpDef.ArgDef]
     output_arg: _containers.RepeatedCompositeFieldContainer[OpDef.ArgDef]
-    def __init__(self, name: _Optional[str] = ..., input_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ..., output_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ...) -> None: ...
+    is_stateful: bool
+    def __init__(self, name: _Optional[str] = ..., input_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ..., output_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ..., is_stateful: bool = ...) -> None: ...
 
 class TensorShapeProto(_message.Message):
     __slots__ = ("dim", "unknown_rank")
@@ -490,6 +492,14 @@ class SaveSliceInfoDef(_message.Message):
     var_offset: _containers.RepeatedScalarFieldContainer[int]
     var_shape: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, full_name: _Optional[str] = ..., full_shape: _Optional[_Iterable[int]] = ..., var_offset: _Optional[_Iterable[int]] = ..., var_shape: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class QueueRunnerDef(_message.Message):
+    __slots__ = ("queue_name", "enqueue_op_name")
+    QUEUE_NAME_FIELD_NUMBER: _ClassVar[int]
+    ENQUEUE_OP_NAME_FIELD_NUMBER: _ClassVar[int]
+    queue_name: str
+    enqueue_op_name: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, queue_name: _Optional[str] = ..., enqueue_op_name: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BundleHeaderProto(_message.Message):
     __slots__ = ("num_shards", "endianness", "version")

@@ -21,6 +21,7 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.transfer.importing import import_graph_def
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef, SignatureDef
 from flowbook.tensorflow.node import Reference
+from flowbook.tensorflow.nodes import Source
 from flowbook.tensorflow.reading import Built, built
 from flowbook.tensorflow.restoring import restore
 
@@ -46,7 +47,8 @@ class Model:
 
     Attributes:
         inputs: the placeholders, by their names there.
-        outputs: the tensors that were asked for; by default those that nothing else takes.
+        outputs: the tensors and operations that were asked for; by default the tensors that
+            nothing else takes.
         variables: by their names there.
         signatures: what a saved model, or a MetaGraph, says that it is for.
         checkpoint: the checkpoint that lies beside the file it was read from; None if none does.
@@ -55,7 +57,7 @@ class Model:
     """
 
     inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
+    outputs: dict[str, Tensor | Operation]
     variables: dict[str, Variable]
     signatures: dict[str, Signature]
     checkpoint: str | None
@@ -94,7 +96,11 @@ class Model:
                 "no checkpoint lies beside the graph that was read",
                 hint="model.restore(sess, 'run/model.ckpt-100')",
             )
-        named = {self.saved_as[name]: variable for name, variable in self.variables.items()}
+        named = {
+            self.saved_as[name]: variable
+            for name, variable in self.variables.items()
+            if self.saved_as[name]
+        }
         return restore(sess, path, named, partial=partial)
 
 
@@ -116,11 +122,21 @@ def load(
     if isinstance(outputs, str):
         raise InvalidTypeError("outputs is a list of names", hint=f"outputs=[{outputs!r}]")
     wanted = None if outputs is None else [name.partition(":")[0] for name in outputs]
-    found = built(message, wanted, clear_devices)
+    found = built(message, wanted, _standing(input_map), clear_devices)
     with graph.as_default(), name_scope(name) if name else nullcontext():
         scope = graph.scope.prefix
         import_graph_def(found.graph, _in_graph(found, input_map), name="")
     return _Loaded(found, graph, scope).model(message, outputs, checkpoint)
+
+
+def _standing(input_map: Mapping[str, Any] | None) -> dict[Source, Tensor]:
+    """The tensors that stand for outputs of nodes."""
+    found = {}
+    for name, value in (input_map or {}).items():
+        node, _, port = name.partition(":")
+        if isinstance(value, Tensor) and (not port or port.isdecimal()):
+            found[Source(node, int(port or 0))] = value
+    return found
 
 
 def _in_graph(found: Built, input_map: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -175,7 +191,7 @@ class _Loaded:
         given = found.ends if outputs is None else outputs
         return Model(
             inputs,
-            {name: self._tensor(name) for name in given},
+            {name: self._output(name) for name in given},
             variables,
             {k: self._signature(s) for k, s in sorted(message.signature_def.items())},
             checkpoint,
@@ -193,6 +209,13 @@ class _Loaded:
         if tensor is None:
             raise NotFoundError(f"the graph that was read has no tensor {name!r}")
         return self._operation(tensor.op).outputs[tensor.index]
+
+    def _output(self, name: str) -> Tensor | Operation:
+        """What was asked for by a name: a tensor, or an operation that gives none."""
+        operation = self._found.operations.get(name)
+        if operation is not None and not self._found.values[name]:
+            return self._operation(operation)
+        return self._tensor(name)
 
     def _signature(self, message: SignatureDef) -> Signature:
         """What of a signature was read: a model of some outputs alone may lack others."""

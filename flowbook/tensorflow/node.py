@@ -107,6 +107,11 @@ class Node:
         found = self._attribute(name, "list")
         return list(default) if found is None or not found.i else [int(i) for i in found.i]
 
+    def numbers(self, name: str, default: tuple[float, ...] = ()) -> list[float]:
+        """An attribute that is a list of numbers."""
+        found = self._attribute(name, "list")
+        return list(default) if found is None or not found.f else [float(f) for f in found.f]
+
     def texts(self, name: str) -> list[str]:
         """An attribute that is a list of texts."""
         found = self._attribute(name, "list")
@@ -158,8 +163,8 @@ class Node:
         return f"the {self.type} node {self.name!r}"
 
 
-# What the operation of a type becomes: a tensor, a Reference, a list of what the node gives, or an
-# operation. It gets the node and its inputs.
+# What the operation of a type becomes: a tensor, a Reference, an operation, or a list of what the
+# node gives, None in it for what is not read. It gets the node and its inputs.
 Rule = Callable[..., Any]
 Rules = dict[str, Rule]
 

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from flowbook.tensorflow.messages_pb2 import GraphDef, NodeDef
+from flowbook.tensorflow.messages_pb2 import NodeDef
 
 LEFT_OUT = {
     "AudioSummary",
@@ -38,20 +38,28 @@ LEFT_OUT = {
 # What a saver makes names of files and of tensors with, and may leave.
 _PREPARING = {
     "Const",
+    "DisableCopyOnRead",
     "Identity",
     "Pack",
+    "Placeholder",
     "PlaceholderWithDefault",
+    "ReadVariableOp",
     "Select",
     "StaticRegexFullMatch",
     "StringJoin",
 }
+
+# What TensorFlow 1 makes for the gradients of loops, in stacks and arrays that change.
+_MADE_FOR_LOOPS = {"StackPopV2", "StackPushV2", "StackV2", "TensorArrayGradV3"}
+_OF_LOOPS = ", such as a loss, of whose loops fb.gradients builds the gradients anew"
 
 NEXT = {"NextIteration", "RefNextIteration"}
 MERGES = {"Merge", "RefMerge"}
 PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 ASSIGNMENTS = {"Assign", "AssignVariableOp"}
-_PASSING = {"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch"}
+# What gives on a reference, or a handle, that it takes first.
+PASSING = {"Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch", *ASSIGNMENTS}
 
 
 class Source(NamedTuple):
@@ -69,18 +77,21 @@ class Taken(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a GraphDef, by name.
+    """The nodes of a graph, by name.
+
+    Args:
+        nodes: these; none names a function.
 
     Raises:
         InvalidArgumentError: if two have one name, or one takes what there is not.
     """
 
-    def __init__(self, graph: GraphDef) -> None:
-        self.protos: dict[str, NodeDef] = {node.name: node for node in graph.node}
-        if len(self.protos) != len(graph.node):
-            [(name, _), *_] = Counter(node.name for node in graph.node).most_common(1)
+    def __init__(self, nodes: Sequence[NodeDef]) -> None:
+        self.protos: dict[str, NodeDef] = {node.name: node for node in nodes}
+        if len(self.protos) != len(nodes):
+            [(name, _), *_] = Counter(node.name for node in nodes).most_common(1)
             raise InvalidArgumentError(f"the graph has several nodes named {name!r}")
-        self.taken = {node.name: self._taken(node) for node in graph.node}
+        self.taken = {node.name: self._taken(node) for node in nodes}
         self.consumers: dict[str, list[str]] = {name: [] for name in self.protos}
         for name, taken in self.taken.items():
             for source in dict.fromkeys((*(s.node for s in taken.values), *taken.waited)):
@@ -109,7 +120,7 @@ class Nodes:
             if name is None or self.protos[name].op in VARIABLES:
                 return name
             values = self.taken[name].values
-            is_passed = self.protos[name].op in {*_PASSING, *ASSIGNMENTS} and bool(values)
+            is_passed = self.protos[name].op in PASSING and bool(values)
             name = values[0].node if is_passed else None
         return None
 
@@ -165,15 +176,19 @@ class Nodes:
             )
             raise UnimplementedError(
                 f"the graph uses operations of TensorFlow without a translation: {listed}",
-                hint="load(model, outputs=[...]) reads only what these need",
+                hint="load(model, outputs=[...]) reads only what these need"
+                + (_OF_LOOPS if missing.keys() & _MADE_FOR_LOOPS else ""),
             )
 
-    def ordered(self, names: set[str], also: Mapping[str, Sequence[str]]) -> list[str]:
+    def ordered(
+        self, names: set[str], also: Mapping[str, Sequence[str]], cut: AbstractSet[str]
+    ) -> list[str]:
         """The nodes in an order in which each has what it takes, but for loops' ways back.
 
         Args:
             names: which nodes.
             also: what nodes need besides what they take.
+            cut: those that need nothing.
 
         Raises:
             InvalidArgumentError: if some wait for each other.
@@ -183,6 +198,8 @@ class Nodes:
         needed_by: dict[str, list[str]] = {name: [] for name in names}
         for name in names:
             sources = {*self._sources(name), *also.get(name, ())} & names
+            if name in cut:
+                sources = set()
             if self.protos[name].op in MERGES:
                 sources = {s for s in sources if self.protos[s].op not in NEXT}
             needs[name] = sources

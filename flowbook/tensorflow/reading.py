@@ -19,20 +19,29 @@ from flowbook.graph.building.scopes import (
     device,
     name_scope,
 )
-from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, OpError
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    UnimplementedError,
+)
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, placeholder
+from flowbook.graph.ops.queues.queue import Queue
+from flowbook.graph.ops.queues.queue_runners import QueueRunner
 from flowbook.graph.ops.state.variables import Variable, assign_op, read_variable, variable_op
 from flowbook.graph.redefinition.definition_digest import definition_digest
 from flowbook.tensorflow.elements import dtype_of, shape_of
+from flowbook.tensorflow.functions.expanding import expanded
+from flowbook.tensorflow.late_reads import Late, late_reads
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef
 from flowbook.tensorflow.node import Node, Reference
 from flowbook.tensorflow.nodes import MERGES, NEXT, PLACEHOLDERS, VARIABLES, Nodes, Source
 from flowbook.tensorflow.operators import BY_REFERENCE, OPERATORS
-from flowbook.tensorflow.state import State, states
+from flowbook.tensorflow.state import State, runners, states
 
 
 class Learnt(Exception):
@@ -63,6 +72,7 @@ class Built:
 def built(
     message: MetaGraphDef,
     outputs: Sequence[str] | None,
+    given: Mapping[Source, Tensor],
     clear_devices: bool,
 ) -> Built:
     """Build a graph of nodes.
@@ -70,6 +80,8 @@ def built(
     Args:
         message: the graph and what goes with it.
         outputs: the names of the nodes that are wanted; None wants all.
+        given: tensors of other graphs, in whose places are placeholders like them. Of their nodes
+            nothing else is built, nor what only these need.
         clear_devices: whether devices that nodes ask for are left out.
 
     Raises:
@@ -77,27 +89,33 @@ def built(
         UnimplementedError: if there are types of nodes without a translation.
         InvalidArgumentError: if it is no valid graph.
     """
-    nodes = Nodes(message.graph_def)
-    known = states(message, nodes)
-    names = set(nodes.protos) - nodes.left_out()
+    nodes = Nodes(expanded(message.graph_def))
+    known, fill = states(message, nodes), runners(message)
+    names, cut = set(nodes.protos) - nodes.left_out(), {source.node for source in given}
     also = {name: state.before for name, state in known.items()}
     if outputs is not None:
-        names = _wanted(nodes, known, outputs, names)
-    nodes.check_known(names, OPERATORS.keys() | BY_REFERENCE.keys() | VARIABLES)
-    order = nodes.ordered(names, also)
+        names = _wanted(nodes, known, fill, outputs, names, cut)
+    nodes.check_known(names - cut, OPERATORS.keys() | BY_REFERENCE.keys() | VARIABLES)
+    order = nodes.ordered(names, also, cut)
     shapes: dict[str, Shape] = {}
+    late = late_reads(nodes, order)
     while True:
-        reader = _Reader(nodes, known, shapes, clear_devices)
+        reader = _Reader(nodes, known, given, late, shapes, clear_devices)
         try:
-            return reader.read(order)
+            return reader.read(order, fill)
         except Learnt:
             continue
 
 
 def _wanted(
-    nodes: Nodes, known: Mapping[str, State], outputs: Iterable[str], among: set[str]
+    nodes: Nodes,
+    known: Mapping[str, State],
+    fill: Mapping[str, list[str]],
+    outputs: Iterable[str],
+    among: set[str],
+    cut: set[str],
 ) -> set[str]:
-    """The nodes that outputs need, with the initial values of the variables among them."""
+    """The nodes that outputs need, with what initialises variables and fills queues among them."""
     found: set[str] = set()
     more = list(outputs)
     for name in more:
@@ -107,11 +125,12 @@ def _wanted(
                 "it is not read"
             )
     while more:
-        new = nodes.needed(more, ()) - found
+        new = nodes.needed(more, cut) - found
         found |= new
         held = [known[name] for name in new if name in known]
         more = [n for s in held for n in (*s.before, s.initializer) if n and n not in found]
         more += [s.read for s in held if s.read and s.read not in found]
+        more += [n for name in new for n in fill.get(name, ()) if n not in found]
     return found & among
 
 
@@ -122,23 +141,33 @@ class _Reader:
         self,
         nodes: Nodes,
         known: Mapping[str, State],
+        given: Mapping[Source, Tensor],
+        late: Mapping[str, Mapping[Source, Late]],
         shapes: dict[str, Shape],
         clear_devices: bool,
     ) -> None:
         self._nodes = nodes
+        self._late = late
         self._shapes = shapes
         self._clear_devices = clear_devices
         self._found = Built()
         self._found.states = dict(known)
         self._entered: dict[str, str] = {}
+        self._given: dict[str, dict[int, Tensor]] = {}
+        for source, tensor in given.items():
+            self._given.setdefault(source.node, {})[source.port] = tensor
 
-    def read(self, order: Sequence[str]) -> Built:
-        """Build the nodes, in this order."""
-        with self._found.graph.as_default():
-            for name in track(order, "reading"):
-                if name not in self._found.values:
-                    self._read(name)
+    def read(self, order: Sequence[str], fill: Mapping[str, list[str]]) -> Built:
+        """Build the nodes, in this order, and the runners that fill queues."""
         found, nodes = self._found, self._nodes
+        with found.graph.as_default():
+            for name in track(order, "reading"):
+                if name not in found.values:
+                    self._read(name)
+            for name, threads in fill.items():
+                there = [found.operations[each] for each in threads if each in found.operations]
+                if name in found.operations and there:
+                    QueueRunner(Queue.of(found.operations[name]), there)
         found.placeholders = [n for n in order if nodes.protos[n].op in PLACEHOLDERS]
         taken = {s.node for each in order for s in nodes.taken[each].values}
         found.ends = [
@@ -155,7 +184,9 @@ class _Reader:
         try:
             with ExitStack() as stack:
                 self._surround(name, stack)
-                if proto.op in VARIABLES:
+                if name in self._given:
+                    self._stand_for(name)
+                elif proto.op in VARIABLES:
                     self._make_variable(name)
                 else:
                     self._translate(name)
@@ -185,12 +216,28 @@ class _Reader:
         waited = [self._found.operations.get(n) for n in self._nodes.taken[name].waited]
         stack.enter_context(control_dependencies([op for op in waited if op is not None]))
 
+    def _stand_for(self, name: str) -> None:
+        """Placeholders for those values of a node that others stand for."""
+        given = self._given[name]
+        self._note(
+            name,
+            [
+                placeholder(given[port].dtype, given[port].shape) if port in given else None
+                for port in range(1 + max(given))
+            ],
+        )
+
     def _translate(self, name: str) -> None:
         proto = self._nodes.protos[name]
         sources = self._nodes.taken[name].values
         if proto.op in MERGES:
             sources = [s for s in sources if self._nodes.protos[s.node].op not in NEXT]
-        node = Node(proto, [self._value(source) for source in sources], f"{name}/")
+        late = self._late.get(name, {})
+        inputs = [
+            self._read_late(late[source]) if source in late else self._value(source)
+            for source in sources
+        ]
+        node = Node(proto, inputs, f"{name}/")
         if proto.op in BY_REFERENCE:
             self._route(name, node)
             result = BY_REFERENCE[proto.op](node, *node.inputs)
@@ -242,7 +289,19 @@ class _Reader:
             raise InvalidArgumentError(
                 f"there is no {source.node}:{source.port}: the node gives {len(values)} values"
             )
+        if values[source.port] is None:
+            raise UnimplementedError(
+                f"{source.node}:{source.port} is not read",
+                hint="load(model, input_map={...}) says what stands for it",
+            )
         return values[source.port]
+
+    def _read_late(self, late: Late) -> Any:
+        """A value that a variable has after writes."""
+        held = self._value(late.variable)
+        waited = [self._found.operations.get(each) for each in late.waited]
+        with control_dependencies([op for op in waited if op is not None]):
+            return held.value() if isinstance(held, Reference) else held
 
     def _make_variable(self, name: str) -> None:
         """A variable, with what initialises it and what reads it first."""

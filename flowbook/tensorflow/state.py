@@ -1,4 +1,4 @@
-"""The variables of a graph: how each is initialised, read, and called in checkpoints."""
+"""What goes with a graph: how its variables are initialised, read and saved; who fills queues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 
 from flowbook.graph.model.errors import DataLossError
 from flowbook.tensorflow.elements import to_array
-from flowbook.tensorflow.messages_pb2 import DataType, MetaGraphDef, VariableDef
+from flowbook.tensorflow.messages_pb2 import DataType, MetaGraphDef, QueueRunnerDef, VariableDef
 from flowbook.tensorflow.nodes import ASSIGNMENTS, VARIABLES, Nodes, Source
 
 _FLOATS = {
@@ -28,7 +28,8 @@ class State:
         read: the node that reads it first; None if none does without waiting for something.
         trainable: whether optimizers update it by default.
         saved_as: its name in checkpoints, and of a part of a partitioned variable the place, as in
-            "weights 10 4 0,5:0,4".
+            "weights 10 4 0,5:0,4"; "" if the graph has a saver, which passes it over, and nothing
+            else gives it a value: what was only looked at when a saved model was made.
     """
 
     initializer: str | None = None
@@ -61,8 +62,10 @@ def states(message: MetaGraphDef, nodes: Nodes) -> dict[str, State]:
             pairs = zip(slices.var_offset, slices.var_shape, strict=False)
             place = ":".join(f"{start},{length}" for start, length in pairs)
             state.saved_as = f"{slices.full_name} {' '.join(map(str, slices.full_shape))} {place}"
-    for name, saved_as in _restored(nodes):
-        found[name].saved_as = saved_as
+    restored = dict(_restored(nodes))
+    for name, state in found.items():
+        is_passed_over = restored and state.initializer is None
+        state.saved_as = restored.get(name, "" if is_passed_over else state.saved_as)
     return found
 
 
@@ -110,6 +113,23 @@ def _restored(nodes: Nodes) -> list[tuple[str, str]]:
         _, names, places = (_strings(nodes, s) for s in nodes.taken[source.node].values[:3])
         if source.port < min(len(names), len(places)):
             found.append((variable, f"{names[source.port]} {places[source.port]}".rstrip()))
+    return found
+
+
+def runners(message: MetaGraphDef) -> dict[str, list[str]]:
+    """The nodes that fill each queue, as often as threads run them, by the queue's node.
+
+    Raises:
+        DataLossError: if what should say so does not.
+    """
+    found: dict[str, list[str]] = {}
+    if "queue_runners" in message.collection_def:
+        for data in message.collection_def["queue_runners"].bytes_list.value:
+            try:
+                runner = QueueRunnerDef.FromString(data)
+            except DecodeError:
+                raise DataLossError("a collection holds what is no queue runner") from None
+            found.setdefault(runner.queue_name.partition(":")[0], []).extend(runner.enqueue_op_name)
     return found
 
 

@@ -22,8 +22,10 @@ _FOOTER = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER = struct.Struct("<BI")
 _WORD = struct.Struct("<I")
-_COMPRESSIONS = {1: "snappy", 2: "zlib", 4: "zstd"}
+_PLAIN, _SNAPPY = 0, 1
 _LONGEST_NUMBER = 10
+# So many bytes come out of one at most: copies of 64 take three each.
+_MOST_BY_BYTE = 22
 
 
 class Place(NamedTuple):
@@ -62,7 +64,8 @@ def table(data: bytes, path: str) -> dict[bytes, bytes]:
 
     Raises:
         DataLossError: with the file and the offset, if it is damaged or no such table.
-        UnimplementedError: if its blocks are compressed.
+        UnimplementedError: if its blocks are compressed otherwise than by snappy, or pyarrow, which
+            knows that, is not installed.
     """
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != _MAGIC:
         raise DataLossError(f"{path!r} is no index of a checkpoint: its last bytes say so")
@@ -93,13 +96,37 @@ def _block(data: bytes, place: Place, path: str) -> bytes:
     compression, checksum = _TRAILER.unpack_from(data, end)
     if masked_checksum(data[place.offset : end + 1]) != checksum:
         raise broken(path, place.offset, "the block")
-    if compression:
-        name = _COMPRESSIONS.get(compression, f"method {compression}")
+    block = data[place.offset : end]
+    if compression == _SNAPPY:
+        found = _uncompressed(block, path)
+        if found is None:
+            raise broken(path, place.offset, "what the block was compressed to")
+        return found
+    if compression != _PLAIN:
         raise UnimplementedError(
-            f"the blocks of {path!r} are compressed by {name}, which is not read",
-            hint="TensorFlow writes indices of checkpoints without compression; save it again",
+            f"the blocks of {path!r} are compressed by method {compression}, and not by snappy"
         )
-    return data[place.offset : end]
+    return block
+
+
+def _uncompressed(block: bytes, path: str) -> bytes | None:
+    """What snappy compressed, which begins with its length; None if it did not make this."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise UnimplementedError(
+            f"the blocks of {path!r} are compressed by snappy, which pyarrow reads, and that is "
+            "not installed",
+            hint='pip install "flowbook[data]"',
+        ) from None
+    size, _ = number(block, 0)
+    if size > _MOST_BY_BYTE * len(block):
+        return None
+    try:
+        found: bytes = pyarrow.decompress(block, size, codec="snappy", asbytes=True)
+    except (pyarrow.ArrowException, OSError):
+        return None
+    return found
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -17,7 +17,8 @@ from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.math.elementwise import rsqrt, sqrt, square
 from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.reduction.reductions import reduce_mean
-from flowbook.graph.ops.state.variables import Variable, assign_add
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign_add
 from flowbook.train.optimizer import Optimizer, Step, as_number, complement
 from flowbook.train.part import Part
 

@@ -12,7 +12,8 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.math.elementwise import sqrt, square
-from flowbook.graph.ops.state.variables import Variable, assign, scatter_add
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign, scatter_add
 from flowbook.train.distinct_rows import distinct_rows
 from flowbook.train.optimizer import Optimizer, Step, as_number
 from flowbook.train.part import Part, Whole

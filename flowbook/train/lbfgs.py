@@ -23,7 +23,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import group, placeholder
 from flowbook.graph.ops.basis.filling import zeros_like
-from flowbook.graph.ops.state.variables import Variable, assign
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign
 
 __all__ = ["LBFGSOptimizer", "LBFGSResult"]
 

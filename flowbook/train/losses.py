@@ -12,7 +12,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.model.dtypes import DType, float32, int64
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.broadcasting import broadcast_to, reduce_sum
@@ -159,6 +159,10 @@ def _checked_weights(losses: Tensor, weights: Any) -> Tensor:
 def _floating(x: Any, dtype: DType | None = None) -> Tensor:
     """A tensor of a floating-point dtype: this one, its own, or that of single precision."""
     x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        raise InvalidTypeError(
+            f"losses are real, and {x!r} is not", hint="take its parts: fb.real(x), fb.abs(x)"
+        )
     return cast(x, dtype or (x.dtype if x.dtype.is_floating else float32))
 
 

@@ -14,7 +14,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identit
 from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.powers import pow
-from flowbook.graph.ops.state.variables import Variable, assign_add, assign_sub
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign_add, assign_sub
 from flowbook.train.optimizer import as_number, beside, complement
 from flowbook.train.remembered import Remembered, is_current
 

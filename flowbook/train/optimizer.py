@@ -18,10 +18,10 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope, wit
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.definition.public import public
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
@@ -29,7 +29,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group
 from flowbook.graph.ops.basis.filling import fill, zeros_like
 from flowbook.graph.ops.state.marks import mark_as_training
-from flowbook.graph.ops.state.variables import Variable, assign, assign_add
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign, assign_add
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
 
@@ -148,6 +149,7 @@ class Optimizer:
         name: str | None = None,
         *,
         recompute: Any = None,
+        swap: Any = None,
     ) -> Operation:
         """An operation that makes one step towards a smaller loss.
 
@@ -161,12 +163,13 @@ class Optimizer:
             grad_loss: the gradient of the loss, of its shape; by default ones.
             name: the operation's name.
             recompute: tensors that are kept for the gradients; see `fb.gradients`.
+            swap: tensors that wait in host memory for their gradients; see `fb.gradients`.
 
         Raises:
             InvalidArgumentError: if the loss depends on none of the variables.
         """
         loss = _as_loss(loss)
-        pairs = self.compute_gradients(loss, var_list, grad_loss, recompute=recompute)
+        pairs = self.compute_gradients(loss, var_list, grad_loss, recompute=recompute, swap=swap)
         if all(gradient is None for gradient, _ in pairs):
             raise InvalidArgumentError(
                 f"{loss.name} depends on none of the variables to train: {_names(pairs)}",
@@ -182,6 +185,7 @@ class Optimizer:
         grad_loss: Any = None,
         *,
         recompute: Any = None,
+        swap: Any = None,
     ) -> list[GradientAndVariable]:
         """The gradients of a loss, paired with their variables.
 
@@ -190,6 +194,7 @@ class Optimizer:
             var_list: the variables, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
             recompute: tensors that are kept for the gradients; see `fb.gradients`.
+            swap: tensors that wait in host memory for their gradients; see `fb.gradients`.
 
         Returns:
             Pairs of a gradient (None where the loss does not depend on it) and a variable.
@@ -205,7 +210,7 @@ class Optimizer:
                     hint="fb.gradients(loss, tensors) differentiates by tensors too",
                 )
         start = None if grad_loss is None else [grad_loss]
-        found = gradients(loss, variables, start, recompute=recompute)
+        found = gradients(loss, variables, start, recompute=recompute, swap=swap)
         return list(zip(found, variables, strict=True))
 
     @public

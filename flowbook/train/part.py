@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.gathering import gather
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
-from flowbook.graph.ops.state.variables import (
-    Variable,
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import (
     assign,
     assign_add,
     assign_sub,

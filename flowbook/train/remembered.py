@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.ops.state.variables import Variable
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import FailedPreconditionError
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.storing import files
 from flowbook.widgets.page import is_looked_at
 from flowbook.widgets.shown_text import shown_text

@@ -18,7 +18,7 @@ import anywidget
 import traitlets
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.origin import site as sites
 from flowbook.widgets import front_end
 
 _LOADER = """

@@ -10,11 +10,6 @@ def shown_text(text: str) -> str:
     return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: "1 operation", "36,000 operations"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def coordinate(number: float) -> str:
     """A number of a picture, without a needless tail: "12.5", "3"."""
     return f"{number:.1f}".removesuffix(".0")

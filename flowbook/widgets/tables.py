@@ -13,13 +13,14 @@ import numpy as np
 
 from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
-from flowbook.graph.model.called import called, tensor_called
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.site import Site
+from flowbook.graph.model.origin.called import called, tensor_called
+from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.stale_operations import StaleOperations
-from flowbook.widgets.shown_text import counted, shown_text
+from flowbook.widgets.shown_text import shown_text
 
 _LONGEST = 200  # Characters of one text.
 _MOST = 12  # Rows of one kind.

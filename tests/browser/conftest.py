@@ -18,19 +18,19 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    with browser() as running:
-        yield running
+def pages() -> Iterator[Any]:
+    """Where pages are opened: what one has loaded and compiled of JupyterLab, the next finds."""
+    with browser() as chromium:
+        yield chromium.new_context(viewport={"width": 1280, "height": 900})
 
 
 @pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def page(pages: Any) -> Iterator[Any]:
+    page = pages.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     try:
         yield page
     finally:
-        context.close()
+        page.close()
     assert errors == []

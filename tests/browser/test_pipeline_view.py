@@ -82,7 +82,7 @@ def test_it_says_while_a_cell_is_busy_what_a_training_waits_for(lab: Lab, page: 
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_page_of_its_own_works_without_a_kernel(page: Any, tmp_path: Any, dark: bool) -> None:
-    x = fb.train.batches(np.arange(100.0), 10, name="numbers")
+    x = fb.train.batches(np.arange(100.0), 10, prefetch=4, name="numbers")
     y = fb.train.batches(np.arange(4.0), 2, name="unused")
     assert x is not y
     with Session() as sess:

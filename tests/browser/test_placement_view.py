@@ -96,7 +96,7 @@ def test_a_plan_at_the_end_of_a_cell(lab: Lab, page: Any) -> None:
     notebook.run(0)
     view = notebook.graph(0)
     assert "transfer" in view.locator(".fb-key strong").inner_text()
-    assert "predicted, 1 transfers" in notebook.shown(0)
+    assert "predicted, 1 transfer of" in notebook.shown(0)
     reveal(view, "second/y")
     assert "'second/y' asks for /device:cpu:1" in card(view)
     reveal(view, "first/h")

@@ -9,7 +9,7 @@ from IPython.utils.capture import capture_output
 
 import flowbook as fb
 from flowbook.cells import install
-from flowbook.graph.model import site
+from flowbook.graph.model.origin import site
 from tests.notebook_shell import interactive_shell
 
 

@@ -28,7 +28,7 @@ def test_only_public_names_are_completed_and_of_each_the_kind_is_known(
 ) -> None:
     found = completed(shell, f"y = {path}.")
     module = eval(path, {"fb": fb})
-    assert set(found) == set(module.__all__)
+    assert set(found) == set(dir(module))
     assert set(found.values()) <= {"class", "function", "instance", "module"}
 
 

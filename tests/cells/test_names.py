@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flowbook.graph.model.called import called
+from flowbook.graph.model.origin.called import called
 
 # In a function: IPython compiles each statement of a cell by itself.
 MODEL = """

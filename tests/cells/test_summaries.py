@@ -84,6 +84,17 @@ def test_a_redefined_training_is_a_run_of_its_own(notebook: Any) -> None:
     assert notebook["kept"].run == runs[-1]
 
 
+def test_a_series_goes_on_with_what_its_fetches_became(notebook: Any) -> None:
+    model = MODEL.replace("square(W)", "square(W, name='cost')")
+    notebook.run("a", model)
+    notebook.run("s", "sess = fb.Session()\nkept = sess.summarize(fetches=loss, series='held out')")
+    notebook.run("r", "for _ in range(2): sess.run(loss)")
+    notebook.run("a", model.replace("square", "abs"))
+    notebook.run("r", "for _ in range(3): sess.run(loss)")
+    notebook.run("p", "found = [p.value for p in kept.history.points('held out/loss')]")
+    assert notebook["found"] == [4.0, 4.0, 2.0, 2.0, 2.0]
+
+
 def test_two_trainings_of_one_session_are_one_run(notebook: Any) -> None:
     notebook.run("a", MODEL)
     notebook.run("b", "other = fb.train.GradientDescentOptimizer(0.5).minimize(loss)")

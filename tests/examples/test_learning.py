@@ -9,12 +9,15 @@ import flowbook as fb
 from examples import (
     cart_pole,
     character_model,
+    data_parallel,
     gan,
     graph_convolution,
+    lenet,
     physics_informed,
     policy_gradient,
     q_learning,
     vae,
+    word2vec,
 )
 
 
@@ -29,6 +32,20 @@ def test_samples_of_one_distribution_are_nearer_than_of_two() -> None:
     with fb.Session() as sess:
         near, far = sess.run([gan.energy_distance(some, each) for each in (same, other)])
     assert 0 <= near < 0.1 * far
+
+
+def test_two_towers_read_digits() -> None:
+    assert data_parallel.main(steps=100) > 0.8
+
+
+def test_lenet_reads_digits() -> None:
+    assert lenet.main(steps=60) > 0.6
+
+
+def test_words_are_near_to_their_kind() -> None:
+    before, after = word2vec.main(steps=1000)
+    assert before < 0.5
+    assert after > 0.8
 
 
 def test_an_autoencoder_knows_more_than_how_dark_pixels_are() -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from examples import translation
-from examples.translation import END, SYMBOLS, Translator, batch_of, in_digits, in_words
+from examples import decoding, numbers_in_words, translation
+from examples.numbers_in_words import END, SYMBOLS, WORDS, batch_of, in_digits, in_words
+from examples.translation import Translator
 
 # All that is written in two steps.
 PAIRS = [(END, END), *itertools.product(range(END), range(SYMBOLS))]
@@ -52,7 +53,7 @@ def trained() -> Iterator[Learnt]:
         session = fb.Session()
     losses = []
     for _ in range(200):
-        sources, targets = batch_of(translation.drawn(32, rng, is_held_out=False))
+        sources, targets = batch_of(numbers_in_words.drawn(32, rng, is_held_out=False))
         losses.append(session.run([loss, step], {source: sources, target: targets})[0])
     with contextlib.closing(session):
         yield Learnt(model, source, target, loss, losses, session)
@@ -65,7 +66,7 @@ def learnt(trained: Learnt) -> Iterator[Learnt]:
 
 
 def held_out(count: int = 60) -> Any:
-    return translation.drawn(count, np.random.default_rng(2), is_held_out=True)
+    return numbers_in_words.drawn(count, np.random.default_rng(2), is_held_out=True)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_numbers_are_said(number: int, words: str) -> None:
 
 def test_a_batch_is_filled_up_and_reads_as_its_numbers() -> None:
     sources, targets = batch_of([7, 420])
-    assert [translation.WORDS[word] for word in sources[1]] == ["four", "hundred", "and", "twenty"]
+    assert [WORDS[word] for word in sources[1]] == ["four", "hundred", "and", "twenty"]
     assert sources[0].tolist() == [7, 0, 0, 0]
     assert targets.tolist() == [[7, END, END, END], [4, 2, 0, END]]
     assert in_digits(targets) == ["7", "420"]
@@ -95,8 +96,8 @@ def test_a_batch_is_filled_up_and_reads_as_its_numbers() -> None:
 
 def test_no_number_is_both_trained_and_held_out() -> None:
     rng = np.random.default_rng(0)
-    trained = translation.drawn(100_000, rng, is_held_out=False)
-    tried = translation.drawn(100_000, rng, is_held_out=True)
+    trained = numbers_in_words.drawn(100_000, rng, is_held_out=False)
+    tried = numbers_in_words.drawn(100_000, rng, is_held_out=True)
     assert not set(trained) & set(tried)
     for numbers in (trained, tried):
         assert numbers.min() >= 1
@@ -108,8 +109,8 @@ def test_its_parameters_are_counted() -> None:
     source = fb.placeholder(fb.int32, [None, None])
     model = Translator(source, width=32, units=64)
     model.loss(fb.placeholder(fb.int32, [None, None]))
-    model.greedy()
-    model.beam_search(4)
+    decoding.greedy(model)
+    decoding.beam_search(model, 4)
     # A cell has (width + units + 1) 3 units; both loops and the training share the decoder's.
     cells = 2 * (32 + 64 + 1) * 3 * 64 + (32 + 64 + 64 + 1) * 3 * 64
     embeddings = (31 + 12) * 32
@@ -124,7 +125,7 @@ def test_the_loss_falls(learnt: Learnt) -> None:
 
 
 def test_greedy_is_a_beam_of_one(learnt: Learnt) -> None:
-    greedy, beam = learnt.model.greedy(), learnt.model.beam_search(1, alpha=0.0)
+    greedy, beam = decoding.greedy(learnt.model), decoding.beam_search(learnt.model, 1, alpha=0.0)
     one, other = learnt.run([greedy, beam], held_out())
     np.testing.assert_array_equal(one.symbols, other.symbols[:, 0])
     np.testing.assert_allclose(one.scores, other.scores[:, 0], rtol=1e-5)
@@ -132,7 +133,7 @@ def test_greedy_is_a_beam_of_one(learnt: Learnt) -> None:
 
 def test_scores_are_the_probabilities_of_what_is_written(learnt: Learnt) -> None:
     """As training computes them, from all that is written at once."""
-    both = [learnt.model.greedy(), learnt.model.beam_search(3, alpha=0.6)]
+    both = [decoding.greedy(learnt.model), decoding.beam_search(learnt.model, 3, alpha=0.6)]
     greedy, beam = learnt.run(both, held_out(20))
     for row, number in enumerate(held_out(20)):
         expected = learnt.likelihood(number, greedy.symbols[row])
@@ -146,7 +147,7 @@ def test_a_beam_as_wide_as_all_finds_the_best_of_all(learnt: Learnt, alpha: floa
     """As many hypotheses as there are symbols leave nothing out within two steps."""
     scores = {pair: learnt.likelihood(7, pair, alpha) for pair in PAIRS}
     best = sorted(scores, key=lambda pair: -scores[pair])[:SYMBOLS]
-    beam = learnt.run(learnt.model.beam_search(SYMBOLS, alpha, longest=2), [7])
+    beam = learnt.run(decoding.beam_search(learnt.model, SYMBOLS, alpha, longest=2), [7])
     assert [tuple(pair) for pair in beam.symbols[0]] == best
     np.testing.assert_allclose(beam.scores[0], [scores[pair] for pair in best], rtol=1e-3)
 
@@ -154,8 +155,8 @@ def test_a_beam_as_wide_as_all_finds_the_best_of_all(learnt: Learnt, alpha: floa
 def test_wider_beams_find_no_worse(learnt: Learnt) -> None:
     """No theorem says so, but of a trained model it holds; somewhere they find better ones."""
     numbers = held_out()
-    greedy = learnt.run(learnt.model.greedy().scores, numbers)
-    best = learnt.run(learnt.model.beam_search(4, alpha=0.0).scores, numbers)
+    greedy = learnt.run(decoding.greedy(learnt.model).scores, numbers)
+    best = learnt.run(decoding.beam_search(learnt.model, 4, alpha=0.0).scores, numbers)
     assert (best[:, 0] >= greedy - 1e-4).all()
     assert (best[:, 0] > greedy + 0.01).any()
     assert (np.diff(best, axis=1) <= 0).all()
@@ -164,9 +165,9 @@ def test_wider_beams_find_no_worse(learnt: Learnt) -> None:
 def ways(model: Translator, longest: int) -> list[Any]:
     """All ways of writing."""
     return [
-        model.greedy(longest),
-        model.sampled(1, 3.0, longest),
-        model.beam_search(3, 0.6, longest),
+        decoding.greedy(model, longest),
+        decoding.sampled(model, 1, 3.0, longest),
+        decoding.beam_search(model, 3, 0.6, longest),
     ]
 
 
@@ -187,14 +188,14 @@ def test_all_stop_at_the_longest(learnt: Learnt) -> None:
 
 
 def test_nothing_but_the_likeliest_is_drawn_at_a_low_temperature(learnt: Learnt) -> None:
-    both = [learnt.model.greedy(), learnt.model.sampled(1, temperature=1e-6)]
+    both = [decoding.greedy(learnt.model), decoding.sampled(learnt.model, 1, temperature=1e-6)]
     greedy, sampled = learnt.run(both, held_out())
     np.testing.assert_array_equal(greedy.symbols, sampled.symbols)
     np.testing.assert_allclose(greedy.scores, sampled.scores, rtol=1e-6)
 
 
 def test_a_source_is_translated_alike_beside_longer_ones(learnt: Learnt) -> None:
-    both = [learnt.model.greedy(), learnt.model.beam_search(3)]
+    both = [decoding.greedy(learnt.model), decoding.beam_search(learnt.model, 3)]
     alone = learnt.run(both, [33])
     beside = learnt.run(both, [33, 777_777])
     for one, other in zip(alone, beside, strict=True):
@@ -205,7 +206,7 @@ def test_a_source_is_translated_alike_beside_longer_ones(learnt: Learnt) -> None
 
 def test_a_seed_draws_the_same_again(learnt: Learnt) -> None:
     seed = fb.placeholder(fb.int32, [])
-    sampled = learnt.model.sampled(seed, temperature=2.0)
+    sampled = decoding.sampled(learnt.model, seed, temperature=2.0)
     first, again, other = (learnt.run(sampled, held_out(), {seed: number}) for number in (1, 1, 2))
     np.testing.assert_array_equal(first.symbols, again.symbols)
     np.testing.assert_array_equal(first.scores, again.scores)
@@ -216,14 +217,14 @@ def test_a_seed_draws_the_same_again(learnt: Learnt) -> None:
 def test_symbols_are_drawn_by_their_probabilities(learnt: Learnt, temperature: float) -> None:
     likelihoods = [learnt.likelihood(606, [symbol]) for symbol in range(SYMBOLS)]
     expected = np.exp(np.divide(likelihoods, temperature))
-    sampled = learnt.model.sampled(3, temperature, longest=1)
+    sampled = decoding.sampled(learnt.model, 3, temperature, longest=1)
     drawn = learnt.run(sampled.symbols, [606] * 4000)
     found = np.bincount(drawn[:, 0], minlength=SYMBOLS) / len(drawn)
     np.testing.assert_allclose(found, expected / expected.sum(), atol=0.03)
 
 
 def test_a_step_s_draw_is_independent_of_the_last_one_s(learnt: Learnt) -> None:
-    drawn = learnt.run(learnt.model.sampled(3, longest=2).symbols, [606] * 4000)
+    drawn = learnt.run(decoding.sampled(learnt.model, 3, longest=2).symbols, [606] * 4000)
     for pair in PAIRS:
         found = (drawn == pair).all(axis=1).mean()
         assert found == pytest.approx(np.exp(learnt.likelihood(606, pair)), abs=0.03)

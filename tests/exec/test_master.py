@@ -19,12 +19,14 @@ import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
-from flowbook.exec.engine.code.tally import Ran, Tallies
-from flowbook.exec.engine.executor import Executions
+from flowbook.exec.engine.code.tally import Ran
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.local_master import LocalMaster, LocalPartialStep, located
+from flowbook.exec.local.failed import located
+from flowbook.exec.local.partial_step import LocalPartialStep
+from flowbook.exec.local_master import LocalMaster
 from flowbook.exec.master import Master, PartialStep
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
@@ -55,8 +57,7 @@ class FarMaster:
         self.store = Store(entropy=3, on_value=self._note_value)
         self._runners: dict[Prepared, Runner] = {}
         self._prepared: dict[Any, Prepared] = {}
-        self._executions = Executions()
-        self._tallies = Tallies()
+        self._engine = Engine(self.store)
         self._initialisation = Initialisation(self, auto_initialize)
         self.feeding = Feeding(self)
 
@@ -82,11 +83,9 @@ class FarMaster:
             self._runners[prepared] = Runner(
                 decode(data),
                 local_devices()[0],
-                self.store,
+                self._engine,
                 signature.is_late,
-                self._executions,
                 instruments,
-                tallies=self._tallies,
             )
             self._prepared[key] = prepared
         return self._prepared[key]
@@ -147,11 +146,11 @@ class FarMaster:
         return FarStep(self, prepared, self._runners[prepared])
 
     def waiters(self) -> Sequence[Waiter]:
-        return self._executions.waiters()
+        return self._engine.executions.waiters()
 
     @property
     def under_way(self) -> int:
-        return self._executions.under_way
+        return self._engine.executions.under_way
 
     def find(self, key: ResourceKey) -> Any:
         return self.store.find(key)
@@ -182,11 +181,11 @@ class FarMaster:
         return [DeviceDescription("/job:far/task:0/device:cpu:0", "cpu", None)]
 
     def ran(self) -> Ran:
-        return self._tallies.ran()
+        return self._engine.tallies.ran()
 
     def close(self) -> None:
         self.asked.append("close")
-        self._executions.close()
+        self._engine.executions.close()
         self.feeding.close()
         self.store.close()
         self.graph.values.let_go(self)
@@ -243,7 +242,7 @@ class FarStep:
 class FarSession(fb.Session):
     """A session on such a master."""
 
-    def _made_master(self, auto_initialize: bool) -> Master:
+    def _made_master(self, auto_initialize: bool, *_: Any) -> Master:
         return FarMaster(self.graph, auto_initialize)
 
 

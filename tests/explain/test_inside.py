@@ -95,7 +95,7 @@ def test_forecast_shows_what_gradients_of_loops_keep() -> None:
     assert fb.forecast(v, {x: (100,)}).stack_bytes == 0
     found = fb.forecast([v, dx], {x: (100,)}, trips=7)
     assert found.stack_bytes == 7 * 400
-    assert "For the gradients of loops 2.80 kB are kept besides." in str(found)
+    assert "For gradients 2.80 kB are kept besides." in str(found)
 
 
 def test_forecast_refuses_trips_of_no_loop() -> None:

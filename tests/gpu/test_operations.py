@@ -8,10 +8,10 @@ import pytest
 import flowbook as fb
 from flowbook.exec.devices.gpu import Gpu
 from flowbook.graph.model.registry import kernel_for, op_named
-from tests.exec.devices.test_kinds import compare, is_about_arrays
+from tests.exec.devices.test_kinds import compare, examples, is_about_arrays
 from tests.gpu.need import skip_without_gpu
 from tests.op_cases import CASES, Case
-from tests.op_cases.case import natural
+from tests.op_cases.case import admitted, natural
 
 skip_without_gpu()
 
@@ -24,14 +24,35 @@ HERE = [
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
 def test_the_kernel_is_right(case: Case) -> None:
-    compare(case, case.inputs, natural(case), Gpu())
+    compare(case, examples(case, case.inputs, natural(case)), Gpu())
 
 
 @pytest.mark.parametrize(
     "case", [case for case in HERE if case.special is not None], ids=lambda case: case.name
 )
 def test_so_it_is_of_nan_and_infinities(case: Case) -> None:
-    compare(case, case.special, natural(case), Gpu())
+    compare(case, examples(case, case.special, natural(case)), Gpu())
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+def test_so_it_is_of_narrow_and_of_whole_numbers(case: Case) -> None:
+    for dtype in {*admitted(case)} & {fb.float16, fb.float32, fb.int32, fb.complex64}:
+        compare(case, examples(case, case.inputs, dtype), Gpu())
+
+
+def test_matrices_without_a_factor_or_an_inverse_are_noticed() -> None:
+    singular = fb.constant(np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 4.0]]]))
+    for matrices in (singular, singular[1]):
+        with fb.device("gpu:0"):
+            failing = [
+                fb.cholesky(matrices - 1.0),
+                fb.matrix_inverse(matrices),
+                fb.matrix_solve(matrices, fb.ones([2, 1], fb.float64)),
+            ]
+        with fb.Session(devices=["gpu:0"]) as sess:
+            for tensor in failing:
+                with pytest.raises(fb.errors.InvalidArgumentError):
+                    sess.run(tensor)
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1_000_003])

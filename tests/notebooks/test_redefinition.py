@@ -72,6 +72,15 @@ def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
         yield Notebook(kernel, getattr(request, "param", WELCOME))
 
 
+@pytest.fixture(scope="module")
+def unchanged() -> Iterator[Notebook]:
+    """The welcome notebook after it has run, for tests that change no cell of it."""
+    with running_kernel() as kernel:
+        notebook = Notebook(kernel, WELCOME)
+        notebook.run_all()
+        yield notebook
+
+
 def said(notebook: Notebook, beginning: str) -> str:
     """The line of the notebook's text on redefinition that begins like this."""
     lines = [line.strip() for line in notebook.told["redefine"].splitlines()]
@@ -79,22 +88,21 @@ def said(notebook: Notebook, beginning: str) -> str:
     return found
 
 
-def test_everything_runs_again(notebook: Notebook) -> None:
-    notebook.run_all()
-    names = "[operation.name for operation in fb.get_default_graph().operations]"
-    before = notebook.value(names)
-    notebook.run_all()
-    assert notebook.value(names) == before
+NAMES = "[operation.name for operation in fb.get_default_graph().operations]"
 
 
-def test_unchanged_cells_build_nothing_new(notebook: Notebook) -> None:
-    notebook.run_all()
-    names = "[operation.name for operation in fb.get_default_graph().operations]"
-    before = notebook.value(names)
+def test_everything_runs_again(unchanged: Notebook) -> None:
+    before = unchanged.value(NAMES)
+    unchanged.run_all()
+    assert unchanged.value(NAMES) == before
+
+
+def test_unchanged_cells_build_nothing_new(unchanged: Notebook) -> None:
+    before = unchanged.value(NAMES)
     for cell_id in ("layer", "output", "optimizer", "gradient", "py-func"):
-        notebook.run(cell_id)
-    assert notebook.value(names) == before
-    assert notebook.value("len(fb.get_default_graph().stale())") == 0
+        unchanged.run(cell_id)
+    assert unchanged.value(NAMES) == before
+    assert unchanged.value("len(fb.get_default_graph().stale())") == 0
 
 
 def test_changing_the_layer_and_going_on(notebook: Notebook) -> None:

@@ -287,6 +287,7 @@ def test_sequences_are_lists_while_a_model_is_read() -> None:
 
 
 HUGE = 2**62
+MEL = (2**40, 16, 8000, 0.0, 4000.0)
 
 
 def _nested_loops(depth: int, count: int) -> Any:
@@ -335,6 +336,36 @@ def _one(type: str, inputs: dict[str, Any], stored: Any = None, **attributes: An
         (lambda: _one("Split", {"x": [HUGE]}, num_outputs=HUGE), "parts for 1 outputs"),
         (lambda: _one("Split", {"x": ["n"]}, num_outputs=HUGE), "parts for 1 outputs"),
         (lambda: _one("LRN", {"x": [1, 3, 4, 4]}, size=HUGE), "pieces built one by one"),
+        (
+            lambda: _one(
+                "Col2Im", {"x": [1, 4, 4]}, {"i": np.array([2**31] * 2), "b": np.array([1, 1])}
+            ),
+            "elements computed while it is read",
+        ),
+        (
+            lambda: _one(
+                "MelWeightMatrix", {}, {n: np.array(v) for n, v in zip("blrmn", MEL, strict=True)}
+            ),
+            "elements computed while it is read",
+        ),
+        (
+            lambda: _one("STFT", {"x": [1, HUGE, 1]}, {"s": np.array(1), "w": np.ones(4, "f4")}),
+            "elements computed while it is read",
+        ),
+        (
+            lambda: _one(
+                "TfIdfVectorizer",
+                {"ids": [1, HUGE]},
+                max_gram_length=2,
+                max_skip_count=HUGE,
+                min_gram_length=1,
+                mode="TF",
+                ngram_counts=[0, 1],
+                ngram_indexes=[0, 1],
+                pool_int64s=[1, 2, 3],
+            ),
+            "pieces built one by one",
+        ),
         (lambda: _one("Slice", {"x": [4], "s": [HUGE], "e": [HUGE]}), "pieces built one by one"),
         (lambda: _one("SplitToSequence", {"x": [HUGE]}), "pieces built one by one"),
         (

@@ -6,6 +6,7 @@ gives. What cannot be written must say so.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ UNSIGNED_ONLY = {"LeftShift", "RightShift"}
 ROWS = [case for case in CASES if case.type in RULES]
 
 
+@cache
 def saved(case: Case, **how: Any) -> tuple[Any, list[Any], dict[str, Any]]:
     """The model, what the session computes, and the feeds by the inputs' names."""
     outputs, feeds = built(case, case.inputs)

@@ -97,6 +97,8 @@ SCENARIOS = [
     for type in (
         "TensorArray",
         "TensorArrayAdd",
+        "TensorArrayLeaveOut",
+        "TensorArrayReplace",
         "TensorArrayScatter",
         "TensorArraySplit",
         "TensorArrayWrite",

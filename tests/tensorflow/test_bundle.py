@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,19 @@ import flowbook as fb
 from flowbook.exec.files.framing import masked_checksum
 from flowbook.tensorflow.bundle import Bundle, _piece_key, _signed
 from flowbook.tensorflow.messages_pb2 import BundleEntryProto
+from flowbook.tensorflow.table import table
 from tests.need import requires
 
 pytestmark = requires(distribution="google-crc32c")
 
 DATA = Path(__file__).parent / "data"
+
+
+def varint(value: int) -> bytes:
+    found = b""
+    while value > 0x7F:
+        found, value = found + bytes([value & 0x7F | 0x80]), value >> 7
+    return found + bytes([value])
 
 
 def copied(name: str, folder: Path) -> Path:
@@ -101,13 +110,13 @@ def test_damage_is_told_with_file_and_offset(tmp_path: Path) -> None:
         fb.tensorflow.list_variables(path)
 
 
-def with_block(index: bytes, change: Any, compression: bytes = b"\0") -> bytes:
+def with_block(index: bytes, change: Any) -> bytes:
     """An index whose first block has other bytes, and the checksum of these."""
     # Its entries all lie behind one whole key, whose place ends the block.
     size = index.index(b"\0\0\0\0\1\0\0\0", 16) + 8
     block = bytearray(index[:size])
     change(block)
-    trailer = compression + masked_checksum(bytes(block) + compression).to_bytes(4, "little")
+    trailer = b"\0" + masked_checksum(bytes(block) + b"\0").to_bytes(4, "little")
     return bytes(block) + trailer + index[size + 5 :]
 
 
@@ -134,14 +143,67 @@ def test_a_hostile_index_raises_an_error_of_flowbooks(
                 bundle.read([name])
 
 
-def test_a_compressed_index_is_refused(tmp_path: Path) -> None:
+def rewritten(index: bytes, compressed: Any, method: int) -> bytes:
+    """An index of the same entries, in one block that is compressed."""
+
+    def block(entries: dict[bytes, bytes]) -> bytes:
+        found = b"".join(
+            b"\0" + varint(len(key)) + varint(len(value)) + key + value
+            for key, value in entries.items()
+        )
+        return compressed(found + bytes(4) + (1).to_bytes(4, "little"))
+
+    def place(content: bytes) -> bytes:
+        nonlocal written
+        start, trailer = len(written), bytes([method])
+        checksum = masked_checksum(content + trailer).to_bytes(4, "little")
+        written += content + trailer + checksum
+        return varint(start) + varint(len(content))
+
+    written, entries = b"", table(index, "")
+    data = place(block(entries))
+    footer = place(block({})) + place(block({max(entries): data}))
+    return written + footer.ljust(40, b"\0") + index[-8:]
+
+
+@requires(module="pyarrow")
+def test_an_index_may_be_compressed_by_snappy(tmp_path: Path) -> None:
+    import pyarrow
+
+    def compressed(block: bytes) -> bytes:
+        found: bytes = pyarrow.compress(block, codec="snappy", asbytes=True)
+        return found
+
     path = copied("resources", tmp_path)
     index = tmp_path / "resources.index"
-    content = index.read_bytes()
-    index.write_bytes(with_block(content, lambda block: None))
-    assert index.read_bytes() == content
-    index.write_bytes(with_block(content, lambda block: None, b"\1"))
-    with pytest.raises(fb.errors.UnimplementedError, match="snappy"):
+    content, wanted = index.read_bytes(), fb.tensorflow.list_variables(path)
+    index.write_bytes(rewritten(content, compressed, 1))
+    assert fb.tensorflow.list_variables(path) == wanted
+    for damage in (
+        lambda block: compressed(block)[:-1],
+        lambda block: b"\xff\xff\xff\xff\x0f" + compressed(block)[1:],
+        lambda block: compressed(block)[:5] + b"\xfe\xff\xff" + compressed(block)[8:],
+    ):
+        index.write_bytes(rewritten(content, damage, 1))
+        with pytest.raises(fb.errors.DataLossError, match=r"resources\.index.* at byte"):
+            fb.tensorflow.list_variables(path)
+    index.write_bytes(rewritten(content, lambda block: block, 2))
+    with pytest.raises(fb.errors.UnimplementedError, match="method 2, and not by snappy"):
+        fb.tensorflow.list_variables(path)
+
+
+@requires(module="pyarrow")
+def test_without_pyarrow_it_is_said_what_to_install(tmp_path: Path, monkeypatch: Any) -> None:
+    import pyarrow
+
+    path = copied("resources", tmp_path)
+    index = tmp_path / "resources.index"
+    by_snappy = rewritten(
+        index.read_bytes(), lambda b: pyarrow.compress(b, "snappy", asbytes=True), 1
+    )
+    index.write_bytes(by_snappy)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(fb.errors.UnimplementedError, match=r"flowbook\[data\]"):
         fb.tensorflow.list_variables(path)
 
 

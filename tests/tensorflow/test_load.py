@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.tensorflow.messages_pb2 import GraphDef, MetaGraphDef
+from flowbook.tensorflow.messages_pb2 import GraphDef, MetaGraphDef, QueueRunnerDef
 from tests.need import requires
 
 DATA = Path(__file__).parent / "data"
 FILES = {
     "flow": "flow.pb",
+    "functions": "functions.pb",
     "images": "images.pb",
     "mlp": "mlp.pb",
     "recurrent": "recurrent.pb",
@@ -85,6 +87,19 @@ def test_training_goes_on_as_it_did_there(name: str) -> None:
     assert trained == {"net/b", "net/v", *parts}
 
 
+def test_steps_of_optimizers_are_those_there() -> None:
+    model = fb.tensorflow.load(gzip.decompress((DATA / "steps.meta.gz").read_bytes()))
+    after = np.load(DATA / "steps.npz")
+    assert {*after} == {*model.variables}
+    assert len({name.partition("/")[0] for name in after}) == 43
+    with fb.Session() as sess:
+        for _ in range(2):
+            sess.run(model["all"])
+        found = sess.run(model.variables)
+    for name, value in found.items():
+        np.testing.assert_allclose(value, after[name], rtol=2e-5, atol=2e-6, err_msg=name)
+
+
 @crc
 def test_a_loaded_graph_is_differentiated_and_trained() -> None:
     feeds, _ = recorded("references")
@@ -142,6 +157,20 @@ def test_tensors_stand_for_those_of_the_graph() -> None:
         assert sess.run(model["y:0"]).tolist() == [0.0, 2.0]
 
 
+def test_of_a_node_whose_values_are_given_nothing_is_read() -> None:
+    message = graph_def("d Dataset", "i IteratorGetNext d", "y Add i i:1", "z Neg i:1")
+    given = {"i:0": fb.constant([1.0]), "i:1": fb.constant([2.0])}
+    model = fb.tensorflow.load(message, input_map=given, outputs=["y:0"], name="part")
+    with fb.Session() as sess:
+        assert sess.run(model["y:0"]).tolist() == [3.0]
+    del given["i:0"]
+    model = fb.tensorflow.load(message, input_map=given, outputs=["z:0"], name="other")
+    with pytest.raises(fb.errors.UnimplementedError, match="i:0 is not read"):
+        fb.tensorflow.load(message, input_map=given, outputs=["y:0"])
+    with pytest.raises(fb.errors.NotFoundError, match="no tensor 'j:0'"):
+        fb.tensorflow.load(message, input_map={**given, "j:0": given["i:1"]}, outputs=["z:0"])
+
+
 def test_text_binary_and_messages_are_the_same() -> None:
     message = graph_def("x Placeholder", "y Relu x")
     meta = MetaGraphDef(graph_def=message)
@@ -195,6 +224,100 @@ def test_a_variable_without_an_initial_value_waits_for_one() -> None:
             sess.run(model["w/read:0"])
         sess.run(fb.assign(model.variables["w"], 3.0))
         assert sess.run(model["w/read:0"]) == 3.0
+
+
+def test_what_runs_after_a_write_reads_what_was_written() -> None:
+    """Though it takes the value from a read before, as nodes that take references do there."""
+    message = graph_def(
+        "w VariableV2",
+        "x Placeholder",
+        "w/Assign Assign w x",
+        "w/read Identity w",
+        "same Identity w/read",
+        "add AssignAdd w x",
+        "before Neg w/read",
+        "after Neg w/read ^add",
+        "later Neg same ^before ^after",
+        "sum Add add w/read",
+        "all NoOp ^later ^sum",
+        "v VariableV2",
+        "other AssignAdd v x",
+        "aside Neg w/read ^other",
+    )
+    model = fb.tensorflow.load(message)
+    with fb.Session() as sess:
+        given = {model["x:0"]: 3.0}
+        sess.run(model["w/Assign"], given)
+        wanted = ["before:0", "after:0", "later:0", "sum:0"]
+        for _ in range(2):
+            assert sess.run([model[each] for each in wanted], given) == [-3.0, -6.0, -6.0, 12.0]
+            sess.run(model["w/Assign"], given)
+    # What runs after no write takes the read that the graph has.
+    for name in ("before:0", "aside:0"):
+        assert model[name].op.inputs[0].op.name == "w/read"
+
+
+def test_a_reference_goes_into_a_branch_as_it_is() -> None:
+    for kind, switch, write in (
+        ("VariableV2", "RefSwitch", "AssignAdd"),
+        ("VarHandleOp", "Switch", "AssignAddVariableOp"),
+    ):
+        message = graph_def(
+            f"w {kind}",
+            "x Placeholder",
+            "zero IsNan x",
+            f"s {switch} w zero",
+            "t Switch x zero",
+            f"add {write} s t",
+        )
+        model = fb.tensorflow.load(message, name=kind)
+        with fb.Session() as sess:
+            sess.run(fb.assign(model.variables["w"], 1.0))
+            sess.run(model["add"], {model["x:0"]: 3.0})
+            assert sess.run(model.variables["w"]) == 4.0
+
+
+def test_an_operation_may_be_asked_for() -> None:
+    model = fb.tensorflow.load(graph_def("x Placeholder", "all NoOp ^x"), outputs=["all", "x:0"])
+    assert model.outputs["all"] is model["all"]
+
+
+def test_queues_are_filled_by_their_runners() -> None:
+    graph = graph_def(
+        "limit VariableV2",
+        "one Const",
+        "limit/Assign Assign limit one",
+        "count CountUpTo limit",
+        "queue FIFOQueueV2",
+        "put QueueEnqueueV2 queue count",
+        "n Const",
+        "taken QueueDequeueManyV2 queue n",
+        "size QueueSizeV2 queue",
+    )
+    nodes = {node.name: node for node in graph.node}
+    nodes["limit"].attr["dtype"].type = 3
+    for name, value in (("one", 1), ("n", 3)):
+        tensor = nodes[name].attr["value"].tensor
+        nodes[name].attr["dtype"].type = tensor.dtype = 3
+        tensor.int_val.append(value)
+    nodes["count"].attr["limit"].i = 7
+    for name in ("queue", "taken"):
+        nodes[name].attr["component_types"].list.type.append(3)
+    nodes["queue"].attr["shapes"].list.shape.add()
+    nodes["queue"].attr["capacity"].i = 2
+    message = MetaGraphDef(graph_def=graph)
+    runner = QueueRunnerDef(queue_name="queue", enqueue_op_name=["put", "put"])
+    message.collection_def["queue_runners"].bytes_list.value.append(runner.SerializeToString())
+    for outputs in (None, ["taken:0"]):
+        with fb.Graph().as_default(), fb.Session() as sess:
+            model = fb.tensorflow.load(message, outputs=outputs)
+            found = [sess.run(model["taken:0"]).tolist() for _ in range(2)]
+            assert sorted(found[0] + found[1]) == [1, 2, 3, 4, 5, 6]
+            with pytest.raises(fb.errors.OutOfRangeError):
+                sess.run(model["taken:0"])
+    message.collection_def["queue_runners"].bytes_list.value.append(b"none")
+    with pytest.raises(fb.errors.DataLossError, match="no queue runner"):
+        fb.tensorflow.load(message)
 
 
 def test_a_constant_of_any_size_is_not_made() -> None:

@@ -7,6 +7,7 @@ computes the same, `tests/check_tensorflow.py` finds where it is installed.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import groupby, islice
 from typing import Any
 
@@ -30,6 +31,7 @@ IN_MODELS = {*loops.RULES, *outside.RULES, *routing.RULES, *state.RULES}
 IN_MODELS |= {"Const", "LRN", "NoOp", "Placeholder"}
 
 
+@cache
 def saved(case: Case) -> tuple[Any, list[Any], dict[str, Any], list[str]]:
     """The graph, what the session computes, the feeds, and the names of the outputs."""
     outputs, feeds = built(case, case.inputs)

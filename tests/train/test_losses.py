@@ -240,3 +240,18 @@ def test_errors_name_the_values_and_the_line(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:
         build()
     assert "test_losses.py, line" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda z: losses.mean_squared_error(z, z),
+        lambda z: losses.sigmoid_cross_entropy(z, [1.0]),
+        lambda z: losses.sparse_softmax_cross_entropy([0], [z]),
+        lambda z: losses.compute_weighted_loss(z),
+    ],
+    ids=["differences", "cross_entropy", "classes", "weighted"],
+)
+def test_imaginary_parts_are_not_dropped(build: Any) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="losses are real"):
+        build(np.array([1 + 2j]))

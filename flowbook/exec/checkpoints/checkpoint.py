@@ -94,9 +94,27 @@ def write_checkpoint(
     """
     folder, name = split(path)
     folder = folder.within(name)
-    folder.create()
-    _remove_all_but(folder, _files_of(folder))
-    about = about or About(time.time())
+    try:
+        folder.create()
+        _remove_all_but(folder, _files_of(folder))
+        written = _written(folder, arrays, about or About(time.time()), state or {})
+    except BaseException as error:
+        _undo(folder)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = folder.path
+        raise
+    # It is there: nobody is told otherwise because what it replaces could not be removed.
+    with suppress(OSError):
+        _remove_all_but(folder, written)
+
+
+def _written(
+    folder: Folder,
+    arrays: Mapping[str, Mapping[str, Any]],
+    about: About,
+    state: Mapping[str, Any],
+) -> Collection[str]:
+    """Write the files of a checkpoint, the index last; their names."""
     tensors, written = {}, {_INDEX}
     for device, held in arrays.items():
         file_name = f"{_short(device)}.{secrets.token_hex(4)}.safetensors"
@@ -110,13 +128,19 @@ def write_checkpoint(
                 "file": file_name,
                 "digest": digests[key],
             }
-    index = {"format": _FORMAT, **about._asdict(), "state": dict(state or {}), "tensors": tensors}
+    index = {"format": _FORMAT, **about._asdict(), "state": dict(state), "tensors": tensors}
     content = json.dumps(index, ensure_ascii=False).encode()
     with folder.written(_INDEX) as file:
         file.write(content)
-    # It is there: nobody is told otherwise because what it replaces could not be removed.
+    return written
+
+
+def _undo(folder: Folder) -> None:
+    """Remove what was written of a checkpoint that came to nothing: its room may be wanted."""
     with suppress(OSError):
-        _remove_all_but(folder, written)
+        _remove_all_but(folder, _files_of(folder))
+        if not folder.names():
+            folder.remove()
 
 
 def _short(device: str) -> str:

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-import numpy as np
-
 from flowbook.exec.checkpoints.checkpoint import (
     About,
     Checkpoint,
@@ -30,6 +28,7 @@ from flowbook.graph.definition.public import public
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.storing.files import as_path
 
@@ -281,8 +280,18 @@ class Saver:
         sess.put(state._replace(values=put), timeout)
 
     def chosen(self, graph: Graph) -> Mapping[str, Variable]:
-        """The variables, by their names in the checkpoint."""
+        """The variables, by their names in the checkpoint.
+
+        Raises:
+            InvalidArgumentError: if one is of another graph.
+        """
         if self._variables is not None:
+            for variable in self._variables.values():
+                if variable.graph is not graph:
+                    raise InvalidArgumentError(
+                        f"the saver's {variable!r} is of another graph than the session's",
+                        hint="build the saver in the session's graph, or give it no variables",
+                    )
             return self._variables
         return {variable.op.name: variable for variable in graph.variables()}
 
@@ -351,9 +360,10 @@ def _counter(global_step: Any) -> Variable | None:
 
 
 def _as_step(step: Any) -> int:
-    if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
+    number = as_whole(step)
+    if number is None or number < 0:
         raise InvalidArgumentError(f"global_step is an int from 0 on, not {step!r}")
-    return int(step)
+    return number
 
 
 def _best_of(found: Sequence[Checkpoint], which: str) -> list[Checkpoint]:

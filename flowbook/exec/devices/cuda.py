@@ -5,10 +5,11 @@ That is asked when a GPU is named, and at no other time: importing CuPy takes ab
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 INSTALL = "pip install 'flowbook[gpu]' installs it for CUDA 12"
 
@@ -21,6 +22,15 @@ def cupy() -> Any:
         ImportError: if it is not installed, or cannot be loaded.
     """
     return import_module("cupy")
+
+
+def reported_errors() -> AbstractContextManager[None]:
+    """A context in which functions of linear algebra wait for what the GPU reports of their work.
+
+    They raise `numpy.linalg.LinAlgError` then; without it they give whatever was computed.
+    """
+    errstate: Any = import_module("cupyx").errstate
+    return cast("AbstractContextManager[None]", errstate(linalg="raise"))
 
 
 def why_not(index: int) -> str | None:

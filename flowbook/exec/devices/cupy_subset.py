@@ -10,7 +10,7 @@ from __future__ import annotations
 MISSING = frozenset(
     {
         # CuPy has none.
-        *("block", "bmat", "char", "einsum_path", "emath", "errstate", "geomspace"),
+        *("asmatrix", "block", "bmat", "char", "einsum_path", "emath", "errstate", "geomspace"),
         *("histogram_bin_edges", "insert", "isnat", "ma", "matrix_norm", "matvec", "memmap"),
         *("multi_dot", "nanpercentile", "nanquantile", "ndenumerate", "nditer", "nested_iters"),
         *("polyder", "polydiv", "polyint", "rec", "recarray", "spacing", "strings", "svdvals"),
@@ -52,6 +52,38 @@ MISSING_KEYWORDS_OF = {
     "unique": frozenset({"sorted"}),
 }
 
+# Parameters that CuPy's functions call otherwise, or lack: they are given by their place.
+NAMED_OTHERWISE = {
+    "arange": frozenset({"start_or_stop"}),
+    "array": frozenset({"object"}),
+    "clip": frozenset({"max", "min"}),
+    "concat": frozenset({"arrays"}),
+    "concatenate": frozenset({"arrays"}),
+    "corrcoef": frozenset({"x"}),
+    "cov": frozenset({"m"}),
+    "delete": frozenset({"obj"}),
+    "ediff1d": frozenset({"ary"}),
+    "extract": frozenset({"arr"}),
+    "flip": frozenset({"m"}),
+    "fliplr": frozenset({"m"}),
+    "flipud": frozenset({"m"}),
+    "histogram": frozenset({"a"}),
+    "indices": frozenset({"sparse"}),
+    "intersect1d": frozenset({"ar1", "ar2"}),
+    "nanstd": frozenset({"mean"}),
+    "nanvar": frozenset({"mean"}),
+    "reshape": frozenset({"shape"}),
+    "rot90": frozenset({"m"}),
+    "stack": frozenset({"arrays"}),
+    "std": frozenset({"mean"}),
+    "take_along_axis": frozenset({"arr"}),
+    "trim_zeros": frozenset({"axis"}),
+    "union1d": frozenset({"ar1", "ar2"}),
+    "unpackbits": frozenset({"count"}),
+    "unravel_index": frozenset({"shape"}),
+    "var": frozenset({"mean"}),
+}
+
 # The universal functions whose methods CuPy has. Its `at` takes few dtypes, and adds in any order.
 METHODS_OF_UFUNCS = {
     "reduce": frozenset({"add", "multiply"}),
@@ -82,6 +114,12 @@ WAITING = frozenset(
 
 # Functions that take indices, which CuPy wraps where they lie outside.
 INDEXING = frozenset({"choose", "put", "put_along_axis", "take", "take_along_axis"})
+
+# Functions that take no complex numbers.
+OF_NO_COMPLEX = frozenset({"logical_and", "logical_not", "logical_or", "logical_xor"})
+
+# Functions whose first two arguments have one shape but for the last axis: NumPy's broadcast them.
+OF_ONE_BATCH = frozenset({"solve"})
 
 # Functions that put host values on the device, and those that leave memory as they find it.
 COPYING_IN = frozenset({"array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray"})

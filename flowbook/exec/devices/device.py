@@ -1,7 +1,8 @@
-"""What a device is to the executor: a name, a kind, the array module of its kernels, its memory."""
+"""Devices: their names and kinds, the array modules of their kernels, their memory."""
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -12,6 +13,8 @@ import numpy as np
 from flowbook.exec.devices.quiet import quietly
 from flowbook.graph.model.device_spec import DeviceSpec
 
+__all__ = ["Device"]
+
 
 class DeviceDescription(NamedTuple):
     """What a device is to users.
@@ -21,19 +24,32 @@ class DeviceDescription(NamedTuple):
         kind: such as "cpu".
         memory: how many bytes its arrays may take together; None if that is not known. CPU devices
             share the machine's.
+        used: how many they take now; None of a device whose memory is the host's, where that is not
+            counted.
+        peak: the most that they have taken at once; None as before.
     """
 
     name: str
     kind: str
     memory: int | None
+    used: int | None = None
+    peak: int | None = None
 
 
 class Device(ABC):
-    """One device of this process.
+    """One device of this process, on which operations run.
+
+    A subclass is a kind of device, with `fb.register_device_kind`. It says where arrays lie: `own`
+    and `fetch` copy between its memory and the host's, and `check` knows its arrays.
+
+    Args:
+        name: such as "cpu:0", or in full.
+        xp: NumPy, or a module like it, whose functions take this device's arrays.
 
     Attributes:
         name: in full, such as "/job:localhost/task:0/device:cpu:0".
         spec: the name, taken apart.
+        incarnation: 64 bits by chance, others with each start of a device of this name.
         xp: NumPy, or a module like it, whose functions take this device's arrays.
         array_type: what is of exactly this type is an array of the device; None if the type alone
             does not tell.
@@ -49,8 +65,9 @@ class Device(ABC):
     run: Callable[..., Any] = staticmethod(quietly)
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
-        self.spec = DeviceSpec.parse(name)
+        self.spec = DeviceSpec(job="localhost", task=0).merge(DeviceSpec.parse(name))
         self.name = str(self.spec)
+        self.incarnation = secrets.randbits(64)
         self.xp = xp
 
     @property
@@ -60,7 +77,11 @@ class Device(ABC):
 
     def described(self) -> DeviceDescription:
         """What it is to users."""
-        return DeviceDescription(self.name, self.kind, self.memory_limit)
+        return DeviceDescription(self.name, self.kind, self.memory_limit, *self.taken())
+
+    def taken(self) -> tuple[int | None, int | None]:
+        """How many bytes its arrays take, now and at most so far; None if that is not counted."""
+        return None, None
 
     @abstractmethod
     def own(self, array: Any) -> Any:

@@ -15,6 +15,8 @@ import numpy as np
 
 from flowbook.exec.devices.cuda import cupy, why_not
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.figures import GPU, OVER_FAST_BUS
+from flowbook.exec.devices.kinds import DeviceKind, define_kind
 from flowbook.exec.devices.quiet import quietly
 from flowbook.exec.devices.streams import streams_of
 from flowbook.graph.model import dtypes
@@ -23,7 +25,6 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     ResourceExhaustedError,
 )
-from flowbook.graph.model.registry import define_device_kind
 
 # The dtypes that CuPy computes with, and what is no array. It stores others, such as bfloat16, and
 # no more.
@@ -35,8 +36,6 @@ HELD = frozenset(
         *(dtypes.resource, dtypes.variant),
     }
 )
-
-define_device_kind("gpu", HELD.__contains__)
 
 
 class Gpu(Device):
@@ -66,6 +65,11 @@ class Gpu(Device):
         """How many bytes arrays take in CuPy's pool, whoever's they are."""
         with self._streams.device:
             return int(self.xp.get_default_memory_pool().used_bytes())
+
+    def taken(self) -> tuple[int, int]:
+        """See `Device`; what CuPy's pool has taken from the GPU counts as the most."""
+        with self._streams.device:
+            return self.used, int(self.xp.get_default_memory_pool().total_bytes())
 
     def run(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Any:
         """Call a function that calls kernels: they run on the stream that computes."""
@@ -107,3 +111,6 @@ class Gpu(Device):
     def check(self, value: Any) -> bool:
         """Whether a value is an array of this very GPU."""
         return isinstance(value, self.xp.ndarray) and value.device == self._streams.device
+
+
+define_kind(DeviceKind("gpu", Gpu, GPU, OVER_FAST_BUS), HELD.__contains__)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
+from flowbook.exec.devices import gpu, simulated  # noqa: F401  # They define their kinds.
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
-from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.imagined import Imagined
-from flowbook.exec.devices.simulated import Simulated
+from flowbook.exec.devices.kinds import kind_named
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-
-# What makes a device of a kind, by its number.
-_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "gpu": Gpu, "simulated": Simulated}
+from flowbook.graph.model.registry import known_kinds
+from flowbook.graph.model.whole_numbers import as_whole
 
 
 def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None) -> list[Device]:
@@ -62,11 +60,12 @@ def _listed(devices: Any, named: Callable[[Any], Device]) -> list[Device]:
 
 
 def _number(cpus: Any) -> int:
-    if isinstance(cpus, bool) or not isinstance(cpus, int):
+    count = as_whole(cpus)
+    if count is None:
         raise InvalidTypeError(f"cpus is a number of devices, not {cpus!r}")
-    if not 1 <= cpus <= 1024:
-        raise InvalidArgumentError(f"a session has from 1 to 1024 CPU devices, not {cpus}")
-    return cpus
+    if not 1 <= count <= 1024:
+        raise InvalidArgumentError(f"a session has from 1 to 1024 CPU devices, not {count}")
+    return count
 
 
 def _imagined(name: Any) -> Device:
@@ -91,16 +90,9 @@ def _parsed(name: Any) -> DeviceSpec:
 
 def _named(name: Any) -> Device:
     spec = _parsed(name)
-    make = _makers.get(spec.kind or "")
-    if make is None or spec.job not in (None, "localhost") or spec.task not in (None, 0):
-        kinds = " or ".join(repr(f"{kind}:0") for kind in sorted(_makers))
+    kind = kind_named(spec.kind)
+    if kind is None or spec.job not in (None, "localhost") or spec.task not in (None, 0):
         raise InvalidArgumentError(
-            f"this process has no device {name!r}", hint=f"it has such as {kinds}"
+            f"this process has no device {name!r}", hint=known_kinds(spec.kind)
         )
-    return _made(make, spec.index or 0)
-
-
-@cache
-def _made(make: Callable[[int], Device], index: int) -> Device:
-    """One device of a name, whichever sessions run on it: what named containers hold lies there."""
-    return make(index)
+    return kind.device(spec.index or 0)

@@ -16,6 +16,8 @@ import numpy as np
 # The largest block that is kept, and how many bytes all that are kept may have.
 LARGEST = 16 << 20
 MOST_KEPT = 64 << 20
+# The status of CUDA's error where memory cannot be had.
+OUT_OF_MEMORY = 2
 # Parts of a block begin at multiples of this.
 ALIGNMENT = 256
 
@@ -39,7 +41,10 @@ class Pinned:
         self._used: deque[tuple[Any, Bytes]] = deque()
 
     def take(self, size: int) -> Bytes | None:
-        """A block of at least so many bytes, as an array; None if that is too much."""
+        """A block of at least so many bytes, as an array; None if that is too much.
+
+        None, too, if the system keeps no more memory in its place.
+        """
         if not 0 < size <= LARGEST:
             return None
         size = max(ALIGNMENT, 1 << (size - 1).bit_length())
@@ -51,7 +56,12 @@ class Pinned:
                 self._kept -= size
                 return found.pop()
         # Not from CuPy's pool, which would give a block out again without asking the GPU.
-        memory = self._cupy.cuda.PinnedMemory(size)
+        try:
+            memory = self._cupy.cuda.PinnedMemory(size)
+        except self._cupy.cuda.runtime.CUDARuntimeError as error:
+            if error.status != OUT_OF_MEMORY:
+                raise
+            return None
         return np.frombuffer(self._cupy.cuda.PinnedMemoryPointer(memory, 0), np.uint8, size)
 
     def give(self, block: Bytes) -> None:

@@ -31,11 +31,9 @@ import numpy as np
 
 from flowbook.exec.devices import cupy_subset as subset
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.kinds import DeviceKind, define_kind
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import InternalError, ResourceExhaustedError
-from flowbook.graph.model.registry import define_device_kind
-
-define_device_kind("simulated", lambda dtype: dtype is not dtypes.string)
 
 Array = np.ndarray[Any, Any]
 
@@ -50,6 +48,7 @@ class Simulated(Device):
     Attributes:
         memory_limit: as given.
         used: how many bytes its arrays take.
+        peak: the most that they have taken at once; whoever counts from now on sets it to `used`.
         copied_in: how many bytes went from the host's memory to the device's.
         copied_out: how many bytes went back.
         waits: how often a kernel waited for a value, or for a size that depends on values.
@@ -63,6 +62,7 @@ class Simulated(Device):
         )
         self.memory_limit = memory_limit
         self.used = 0
+        self.peak = 0
         self.copied_in = 0
         self.copied_out = 0
         self.waits = 0
@@ -92,6 +92,12 @@ class Simulated(Device):
         """Give an array's memory back, whatever other arrays lie in it; none can be used again."""
         array.memory.free()
 
+    def unnoticed(self, error: np.linalg.LinAlgError) -> Exception:
+        """What to raise where LAPACK reports a matrix, and the device's library does not."""
+        return InternalError(
+            f"{error}: a GPU would not notice; the kernel has to see it in what it gives"
+        )
+
     def allocate(self, size: int) -> None:
         """Take a number of bytes.
 
@@ -104,6 +110,19 @@ class Simulated(Device):
                 f"{self.memory_limit} are in use"
             )
         self.used += size
+        if self.used > self.peak:
+            self.peak = self.used
+
+    def taken(self) -> tuple[int, int]:
+        """See `Device`."""
+        return self.used, self.peak
+
+    def release(self, size: int) -> None:
+        """Take a number of bytes back."""
+        self.used -= size
+
+
+define_kind(DeviceKind("simulated", Simulated), lambda dtype: dtype is not dtypes.string)
 
 
 class _Memory:
@@ -120,12 +139,12 @@ class _Memory:
         """Poison it and give it back, unless that is done."""
         if not self.is_freed:
             self.is_freed = True
-            self.device.used -= self.owner.nbytes
+            self.device.release(self.owner.nbytes)
             _poison(self.owner)
 
     def __del__(self) -> None:
         if not self.is_freed:
-            self.device.used -= self.owner.nbytes
+            self.device.release(self.owner.nbytes)
 
 
 _WITHOUT_NAN = (*dtypes.SMALL_INTS, dtypes.float4_e2m1fn)
@@ -508,11 +527,18 @@ class _Function:
         names = self._parameters + [self._rest] * (len(args) - len(self._parameters))
         call = _Call(self._device)
         given = [self._argument(call, *pair) for pair in zip(names, args, strict=False)]
+        for key in subset.NAMED_OTHERWISE.get(self._name, frozenset()).intersection(kwargs):
+            raise TypeError(f"{self._full_name} of {self._device.name} calls no parameter {key!r}")
         named = {key: self._argument(call, key, value) for key, value in kwargs.items()}
         if self._name in subset.ANSWERED_BY_HOST:
             return self._function(*given, **named)
         if self._name in subset.WAITING and call.given:
             self._device.waits += 1
+        is_complex = any(array.dtype.kind == "c" for array in call.given)
+        if self._name in subset.OF_NO_COMPLEX and is_complex:
+            raise TypeError(f"{self._full_name} of {self._device.name} takes no complex numbers")
+        if self._name in subset.OF_ONE_BATCH and given[0].shape[:-1] != given[1].shape[:-1]:
+            raise ValueError(f"{self._full_name} of {self._device.name} broadcasts no batches")
         call.has_indices = self._name in subset.INDEXING
         found = call.indexed(lambda: self._computed(given, named))
         if self._name in subset.UNINITIALISED:
@@ -527,9 +553,7 @@ class _Function:
             with np.errstate(all="ignore"):
                 return self._function(*args, **kwargs)
         except np.linalg.LinAlgError as error:
-            raise InternalError(
-                f"{error}: a GPU would not notice; the kernel has to see it in what it gives"
-            ) from error
+            raise self._device.unnoticed(error) from error
 
     def _argument(self, call: _Call, name: str, value: Any) -> Any:
         if name in self._refused:

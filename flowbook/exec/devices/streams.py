@@ -14,7 +14,8 @@ again; that of what is copied there, to the stream that copies.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -58,11 +59,14 @@ class Streams:
 
         Args:
             array: contiguous, of a dtype that CuPy has.
+
+        Raises:
+            InternalError: if a kernel that ran before has failed.
         """
         if not array.nbytes:
             with self.device, self.compute:
                 return self._cupy.empty(array.shape, array.dtype)
-        with self.device, self._upload:
+        with self._reported(), self.device, self._upload:
             memory = self._cupy.cuda.alloc(array.nbytes)
             block = self._pinned.take(array.nbytes)
             source = array if block is None else part(block, 0, array)
@@ -84,9 +88,9 @@ class Streams:
         """Host arrays with the values of arrays of the GPU, for all of which the host waits once.
 
         Raises:
-            InternalError: if a kernel that ran before has failed; the GPU tells of it only here.
+            InternalError: if a kernel that ran before has failed.
         """
-        with self.device:
+        with self._reported(), self.device:
             with self.compute:
                 # What is a view with gaps is copied on the GPU before.
                 arrays = [self._cupy.ascontiguousarray(a).reshape(a.shape) for a in arrays]
@@ -96,7 +100,7 @@ class Streams:
             places = _places(block, arrays)
             for array, place in zip(arrays, places, strict=True):
                 array.data.copy_to_host_async(place.ctypes.data, array.nbytes, self._download)
-            self._await(self._event(self._download))
+            self._event(self._download).synchronize()
         if block is None:
             return places
         found = [place.copy() for place in places]
@@ -105,7 +109,8 @@ class Streams:
 
     def release(self) -> None:
         """Have what is copied next wait for the kernels that were called until now."""
-        with self.device:
+        # After a kernel has failed nothing is copied any more.
+        with suppress(self._cupy.cuda.runtime.CUDARuntimeError), self.device:
             self._upload.wait_event(self._event(self.compute))
 
     def _stream(self) -> Any:
@@ -115,9 +120,11 @@ class Streams:
     def _event(self, stream: Any) -> Any:
         return stream.record(self._cupy.cuda.Event(disable_timing=True))
 
-    def _await(self, event: Any) -> None:
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """What CUDA reports as an error of ours; once a kernel has failed, all else reports it."""
         try:
-            event.synchronize()
+            yield
         except self._cupy.cuda.runtime.CUDARuntimeError as error:
             raise InternalError(
                 f"the GPU reports {error}, of this operation or one that ran before it",

@@ -25,7 +25,7 @@ class _State(Enum):
 
 
 class AsyncCall:
-    """The context that an asynchronous kernel reports to (see `op_def.AsyncContext`).
+    """The context that an asynchronous kernel reports to (see `definition/async_context.py`).
 
     What it reports while the kernel is being called, the step takes without waiting for it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -49,6 +50,29 @@ class Specs(NamedTuple):
     has_narrow: bool
 
 
+class Traits(NamedTuple):
+    """What there is among the kernels of a part.
+
+    Attributes:
+        waits: whether one is asynchronous.
+        is_routed: whether one says where values go, or what other parts send may be dead.
+        has_users_kernels: whether one is a user's.
+        draws: whether one draws random numbers.
+        runs_users_code: whether the step's own thread runs a user's Python code, which may take any
+            time.
+    """
+
+    waits: bool = False
+    is_routed: bool = False
+    has_users_kernels: bool = False
+    draws: bool = False
+    runs_users_code: bool = False
+
+    def joined(self, other: Traits) -> Traits:
+        """What there is among these kernels and others."""
+        return Traits(*map(operator.or_, self, other))
+
+
 class Bound(NamedTuple):
     """A part bound to this process.
 
@@ -58,12 +82,7 @@ class Bound(NamedTuple):
         constants: how many of these are constants.
         blank: a place for each value; those that are known are there.
         specs: the dtypes and the known shapes of all values.
-        waits: whether a kernel is asynchronous.
-        is_routed: whether a kernel says where values go, or what other parts send may be dead.
-        has_users_kernels: whether a kernel is a user's.
-        draws: whether a kernel draws random numbers.
-        runs_users_code: whether the step's own thread runs a user's Python code, which may take any
-            time.
+        traits: what there is among its kernels.
         written: the containers in which a kernel writes variables.
     """
 
@@ -72,12 +91,11 @@ class Bound(NamedTuple):
     constants: int
     blank: list[Any]
     specs: Specs
-    waits: bool
-    is_routed: bool
-    has_users_kernels: bool
-    draws: bool
-    runs_users_code: bool
+    traits: Traits
     written: frozenset[str]
+
+
+NOTHING = Bound([], {}, 0, [], Specs({}, {}, False), Traits(), frozenset())
 
 
 class _Found(NamedTuple):
@@ -96,7 +114,7 @@ def bind(
     feeds: Sequence[tuple[DType, Shape]],
     device: Device,
     store: Store,
-    begun: Bound | None = None,
+    begun: Bound = NOTHING,
     is_timed: bool = False,
 ) -> Bound:
     """Find the kernels and resources of a part.
@@ -114,17 +132,16 @@ def bind(
         InvalidArgumentError: if a named container holds another resource under a key.
         FailedPreconditionError: if it holds it in the memory of another device.
     """
-    known: Table[int, Any] = {} if begun is None else grown(begun.known)
-    units = [] if begun is None else begun.units.copy()
-    bound_constants = begun.constants if begun is not None else 0
-    constants = {v: part.constants[v] for v in since(part.constants, bound_constants)}
+    known = grown(begun.known)
+    units = begun.units.copy()
+    constants = {v: part.constants[v] for v in since(part.constants, begun.constants)}
     for value, constant in constants.items():
         stays = device.check(constant) or value in part.on_host
         known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
-    specs = _specs(feeds, constants, nodes, begun.specs if begun is not None else None)
+    specs = _specs(feeds, constants, nodes, begun.specs)
     types: dict[str, _Found] = {}
-    written = set() if begun is None else {*begun.written}
+    written = {*begun.written}
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
@@ -134,30 +151,29 @@ def bind(
             written.add(node.key.container)
     if is_timed:
         _time(units, device)
+    traits = begun.traits.joined(_traits(types, nodes))
+    count, blank = len(part.constants), _blank(part, known, begun)
+    return Bound(units, known, count, blank, specs, traits, frozenset(written))
+
+
+def _traits(types: Mapping[str, _Found], nodes: Sequence[PlanNode]) -> Traits:
     calls = [found for found in types.values() if found.function is not None]
-    return Bound(
-        units,
-        known,
-        len(part.constants),
-        _blank(part, known, begun),
-        specs,
-        any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
-        any(f.op_def.routes for f in calls)
-        or (receive_op.key in types and any(map(arrives_dead, nodes)))
-        or (begun is not None and begun.is_routed),
-        any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
-        any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
-        any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
-        or (begun is not None and begun.runs_users_code),
-        frozenset(written),
+    may_get_dead = receive_op.key in types and any(map(arrives_dead, nodes))
+    return Traits(
+        waits=any(f.op_def.is_async for f in calls),
+        is_routed=may_get_dead or any(f.op_def.routes for f in calls),
+        has_users_kernels=any(f.call.is_users for f in calls),
+        draws=any(f.op_def.access is Access.DRAW for f in calls),
+        runs_users_code=any(
+            not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls
+        ),
     )
 
 
-def _blank(part: Part, known: Table[int, Any], begun: Bound | None) -> list[Any]:
+def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:
     """A place for each value, with what is known in it."""
-    blank = begun.blank.copy() if begun is not None else []
-    blank += [None] * (part.values - len(blank))
-    for value in since(known, len(begun.known) if begun is not None else 0):
+    blank = begun.blank + [None] * (part.values - len(begun.blank))
+    for value in since(known, len(begun.known)):
         blank[value] = known[value]
     return blank
 
@@ -166,10 +182,9 @@ def _specs(
     feeds: Sequence[tuple[DType, Shape]],
     constants: Mapping[int, Any],
     nodes: Sequence[PlanNode],
-    begun: Specs | None,
+    begun: Specs,
 ) -> Specs:
-    dtypes: Table[int, DType] = grown(begun.dtypes) if begun is not None else {}
-    shapes: Table[int, Shape] = grown(begun.shapes) if begun is not None else {}
+    dtypes, shapes = grown(begun.dtypes), grown(begun.shapes)
     old = len(dtypes)
     for value, (dtype, shape) in enumerate(feeds):
         dtypes[value], shapes[value] = dtype, shape
@@ -179,7 +194,7 @@ def _specs(
         dtypes.update(zip(node.outputs, node.dtypes, strict=False))
         shapes.update(zip(node.outputs, node.shapes, strict=False))
     has_narrow = any(is_narrow(dtypes[value]) for value in since(dtypes, old))
-    return Specs(dtypes, shapes, has_narrow or (begun is not None and begun.has_narrow))
+    return Specs(dtypes, shapes, has_narrow or begun.has_narrow)
 
 
 def _unit(
@@ -231,9 +246,14 @@ def _unit(
 
 
 def _elsewhere(key: ResourceKey, home: Device, device: Device) -> FailedPreconditionError:
+    held = f"container {key.container!r} holds {key.name!r} on"
+    if home.name == device.name:  # Another device: its kind was registered again.
+        return FailedPreconditionError(
+            f"{held} an earlier {home.name}, and here it is wanted on the one of that name now",
+            hint=f"fb.reset_container({key.container!r}) has it begin anew",
+        )
     return FailedPreconditionError(
-        f"container {key.container!r} holds {key.name!r} on {home.name}, and here it is wanted on "
-        f"{device.name}",
+        f"{held} {home.name}, and here it is wanted on {device.name}",
         hint="give the session that device, as in fb.Session(devices=...), and ask for no other",
     )
 

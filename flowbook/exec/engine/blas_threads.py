@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.whole_numbers import as_whole
 
 _before: list[Any] = []
 
@@ -21,9 +22,7 @@ def limit(threads: Any) -> None:
         ValueError: if it is neither None nor an int from 1 on.
         UnimplementedError: if threadpoolctl is not installed.
     """
-    if threads is not None and (
-        isinstance(threads, bool) or not isinstance(threads, int) or threads < 1
-    ):
+    if threads is not None and (as_whole(threads) or 0) < 1:
         raise ValueError(
             f"option 'intra_op_threads' is None or a number of threads from 1 on, not {threads!r}"
         )

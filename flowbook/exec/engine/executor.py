@@ -10,62 +10,29 @@ from __future__ import annotations
 import heapq
 import math
 import queue
-import threading
 import time
-import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from flowbook.exec.engine.async_call import AsyncCall, Reports
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running
+from flowbook.exec.engine.overseer import Overseer, Wait
 from flowbook.exec.engine.step import Ready, Step, Structure
+from flowbook.exec.engine.under_way import (
+    Executions,
+    Parts,
+    Stuck,
+    session_closed,
+    works_for_another,
+)
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure
-from flowbook.graph.model.errors import CancelledError, DeadlineExceededError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError
 from flowbook.graph.model.options import options
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.communicate.transfer import receive_op
-
-
-class Wait(NamedTuple):
-    """What waits in a step.
-
-    Attributes:
-        node: the number of the node that waits.
-        wish: what for, such as "waits for an element of queue 'q'".
-        since: when that began, on the clock of `time.monotonic`.
-    """
-
-    node: int
-    wish: str
-    since: float
-
-
-class Overseer(Protocol):
-    """Who is told of steps that wait."""
-
-    def begin(self, nodes: Sequence[int]) -> None:
-        """Hear which nodes wait, before the step's thread does."""
-
-    def long(self, waits: Sequence[Wait]) -> None:
-        """Hear what waits for long."""
-
-    def endless(self, waits: Sequence[Wait], others: Sequence[Any]) -> tuple[int, OpError] | None:
-        """The node and the error that the step is to fail with, if it can never go on.
-
-        Args:
-            waits: what waits, while no other step that may wait is under way in the session.
-            others: what waits in the other parts of the step, all of which wait.
-        """
-
-    def waiters(self, waits: Sequence[Wait]) -> Sequence[Any]:
-        """The operations that wait, as whoever has the graph names them."""
-
-    def described(self, waits: Sequence[Wait]) -> str:
-        """What is told of what waits where the step ends while it does."""
 
 
 class Execution:
@@ -194,7 +161,7 @@ class Execution:
     def advance(self) -> None:
         """Run until nothing is ready and nothing asynchronous is under way; raises as `run`."""
         if self._is_cancelled:
-            raise _closed()
+            raise session_closed()
         try:
             if self._structure.straight is not None and self._runs_straight():
                 return
@@ -211,7 +178,7 @@ class Execution:
     def advance_ready(self) -> None:
         """Run what is ready, and wait for nothing; raises as `run`."""
         if self._is_cancelled:
-            raise _closed()
+            raise session_closed()
         self._run_ready()
         while self._done:
             self._finish(self._done.popleft())
@@ -225,7 +192,7 @@ class Execution:
         """Wait for what reports next in this part, or in one that shares its reports."""
         call = self._next_report()
         if call is None:
-            raise _closed()
+            raise session_closed()
         return call
 
     def take_report(self, call: AsyncCall) -> None:
@@ -325,7 +292,7 @@ class Execution:
         if self._overseer is not None:
             untold, self._untold = self._untold, []
             self._overseer.begin([c.unit.index for c in untold if c.wish is not None])
-            if options.report_waits is not None and not _lists.get():
+            if options.report_waits is not None and not works_for_another():
                 report_at = time.monotonic() + options.report_waits
         has_told, stuck = False, None
         self._waits_begun += 1
@@ -427,7 +394,7 @@ class Execution:
 
     def _finish(self, call: AsyncCall | None) -> None:
         if call is None:
-            raise _closed()
+            raise session_closed()
         outputs = self._taken(call)
         if call in self._waiting:
             self._waiting.remove(call)
@@ -463,117 +430,6 @@ class Execution:
         self.end()
 
 
-# Executions that wait, and in which of its waits each is.
-Stuck = Mapping[Execution, int]
-
-
-class Parts:
-    """The parts of one step that are under way, and what of them may wait.
-
-    Args:
-        count: how many there are.
-        executions: of those that may wait.
-    """
-
-    def __init__(self, count: int, executions: Iterable[Execution] = ()) -> None:
-        self._left = set(range(count))
-        self._executions = set(executions)
-        self._is_cancelled = False
-
-    def add(self, execution: Execution) -> None:
-        """Have one more that may wait."""
-        self._executions.add(execution)
-        if self._is_cancelled:
-            execution.cancel()
-
-    def remove(self, execution: Execution) -> None:
-        """Have one less that may wait."""
-        self._executions.discard(execution)
-
-    def end(self, number: int) -> None:
-        """Note that a part has come to its end."""
-        self._left.discard(number)
-
-    def cancel(self) -> None:
-        """Make all fail where they wait, those that are added later too."""
-        self._is_cancelled = True
-        for execution in list(self._executions):
-            execution.cancel()
-
-    def waiting(self) -> Stuck | None:
-        """All of them, if they wait; where the answer is the same twice, they did in between."""
-        found = {part: number for part in list(self._executions) if (number := part.current_wait())}
-        return found if len(found) == len(self._left) else None
-
-
-class Executions:
-    """The steps of a session, or of a part of one, that may wait for something."""
-
-    def __init__(self) -> None:
-        self._steps: weakref.WeakSet[Execution] = weakref.WeakSet()
-        self._lock = threading.Lock()
-        self._count = 0
-        self._is_closed = False
-
-    def add(self, execution: Execution) -> None:
-        """Have a step cancelled when the session is closed, or what else this thread works for.
-
-        Raises:
-            CancelledError: if it has been closed.
-        """
-        self._add(execution)
-        for more in _lists.get():
-            more._add(execution)
-
-    def _add(self, execution: Execution) -> None:
-        with self._lock:
-            if not self._is_closed:
-                self._steps.add(execution)
-                return
-        raise _closed()
-
-    def begin(self) -> None:
-        """Count one more step as under way.
-
-        Raises:
-            CancelledError: if the session has been closed.
-        """
-        with self._lock:
-            if self._is_closed:
-                raise _closed()
-            self._count += 1
-
-    def end(self) -> None:
-        """Count one step less."""
-        with self._lock:
-            self._count -= 1
-
-    def has_only(self, parts: Collection[Execution]) -> bool:
-        """Whether no other step is under way, those whose feeds arrive late among them."""
-        with self._lock:
-            others = [step for step in self._steps if step not in parts and not step.is_over]
-            return self._count <= len(parts) and not others
-
-    @property
-    def under_way(self) -> int:
-        """How many steps are under way."""
-        return self._count
-
-    def waiters(self) -> list[Any]:
-        """What waits in them, as their overseers name it."""
-        with self._lock:
-            steps = [step for step in self._steps if not step.is_over]
-        return [each for step in steps for each in step.waiters()]
-
-    def close(self) -> None:
-        """Cancel all steps, those that are added later too."""
-        with self._lock:
-            self._is_closed = True
-            steps = list(self._steps)
-        for execution in steps:
-            execution.cancel()
-
-
 def _nothing() -> None:
     pass
 
@@ -581,24 +437,3 @@ def _nothing() -> None:
 def _is_dead(outputs: Any) -> bool:
     """Whether what was reported is that there will be no value."""
     return isinstance(outputs, tuple) and len(outputs) == 1 and outputs[0] is DEAD
-
-
-# Where the steps that this code runs are listed, besides their sessions.
-_lists: ContextVar[tuple[Executions, ...]] = ContextVar("flowbook_executions", default=())
-
-
-@contextmanager
-def also_listed_in(executions: Executions) -> Iterator[None]:
-    """In this block, steps are cancelled when `executions` is closed. They may wait for ever.
-
-    What the thread was started for, which may itself be listed somewhere, is of no matter.
-    """
-    token = _lists.set((executions,))
-    try:
-        yield
-    finally:
-        _lists.reset(token)
-
-
-def _closed() -> CancelledError:
-    return CancelledError("the session was closed")

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from flowbook.exec.engine.code.generate import Setting
 from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
@@ -155,8 +155,7 @@ class Grouping:
         unit_of = {index: number for number, index in enumerate(order)}
         units = [_moved(self._units[index], unit_of) for index in order]
         _, outputs = self._border(members, setting.known)
-        known, specs = setting.known, setting.specs
-        found = lowered(units, whole, known, specs, outputs, setting.is_wary)
+        found = lowered(units, whole, outputs, setting)
         return _Group(members, frame, found) if found is not None else None
 
     def _routes(self, item: Item) -> bool:

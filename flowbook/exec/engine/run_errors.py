@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any
+
+from flowbook.graph.definition.inference import broadcast_inputs
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import (
     InternalError,
     InvalidArgumentError,
@@ -13,6 +19,7 @@ from flowbook.graph.model.errors import (
     users_frames,
 )
 from flowbook.graph.model.options import options
+from flowbook.graph.model.shape import SCALAR, Shape, broadcast
 
 _MAPPED: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (NotImplementedError, UnimplementedError),
@@ -41,6 +48,24 @@ def as_op_error(error: Exception, is_users: bool) -> OpError:
     mapped = _MAPPED if is_users else (*_MAPPED, *_MAPPED_OF_OURS)
     kind = next((ours for python, ours in mapped if isinstance(error, python)), otherwise)
     return kind(f"{type(error).__name__}: {error}")
+
+
+def unlike_shapes(definition: OpDef[Any], given: Iterable[Any]) -> OpError | None:
+    """The error of shapes that an elementwise kernel was given and that do not go together.
+
+    Args:
+        definition: the type of the operation.
+        given: what its kernel was given.
+    """
+    if definition.infer is not broadcast_inputs:
+        return None
+    shapes = [Shape(getattr(value, "shape", ())) for value in given if value is not None]
+    try:
+        reduce(broadcast, shapes, SCALAR)
+    except OpError as error:
+        # One that was never raised: it knows neither frames nor the failure, which hold the values.
+        return InvalidArgumentError(error.message, hint=error.hint)
+    return None
 
 
 def cause_of(error: Exception) -> BaseException | None:

@@ -24,36 +24,35 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
-from flowbook.exec.engine.bind import Bound, bind
+from flowbook.exec.engine.bind import NOTHING, Bound, bind
 from flowbook.exec.engine.code.generate import (
     FINISHER_OF,
     Generated,
-    Setting,
     finishers,
     whole_step,
 )
 from flowbook.exec.engine.code.lowering import lowered
-from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
-from flowbook.exec.engine.executor import Execution, Executions, Overseer
+from flowbook.exec.engine.code.setting import Setting
+from flowbook.exec.engine.code.tally import Tally, run_number
+from flowbook.exec.engine.engine import Engine
+from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
-from flowbook.exec.engine.run_errors import as_op_error, cause_of
+from flowbook.exec.engine.overseer import Overseer
+from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
+from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.program import PORT, Program
+from flowbook.exec.plan.program import PORT, PlanNode, Program
 from flowbook.exec.resources.gate import Passage
-from flowbook.exec.resources.random_state import Draws
-from flowbook.exec.resources.store import Store
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
 from flowbook.graph.rewrite.layered import grown
-
-_Running = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 # What a step is called by, of many operations.
 _NAMED = 3
@@ -73,12 +72,10 @@ class Runner:
     Args:
         program: what runs; its one part, or one of them.
         device: where.
-        store: where its resources live.
+        engine: what it runs in.
         is_late: for each feed whether it arrives after the step has begun; empty if none does.
-        executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
-        tallies: where it is kept what loops and branches did.
         overseer: who is told of steps that wait.
 
     Attributes:
@@ -88,51 +85,53 @@ class Runner:
         seen: an epoch, and how many of the first operations that touch something were seen to in
             it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
+        whole: what its steps do as one, where it is not a part of one.
     """
 
     def __init__(
         self,
         program: Program,
         device: Device,
-        store: Store,
+        engine: Engine,
         is_late: Sequence[bool] = (),
-        executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
-        tallies: Tallies | None = None,
         overseer: Overseer | None = None,
     ) -> None:
         (part,) = program.parts
         self._program = program
         self._part = part
         self._device = device
-        self._executions = executions
+        self._executions = engine.executions
         self._instruments = instruments
         self._overseer = overseer
         self._finishers = finishers(device)
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         is_timed = any(instrument.times_kernels for instrument in instruments)
-        begun_with = begun._bound if begun else None
-        self._bound: Bound = bind(part, fed, device, store, begun_with, is_timed)
+        begun_with = begun._bound if begun else NOTHING
+        bound: Bound = bind(part, fed, device, engine.store, begun_with, is_timed)
+        self._bound: Bound = bound
+        traits = bound.traits
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
-        nodes = len(self._bound.units)
+        nodes = len(bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
-        self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
-        self._waits = self._bound.waits or bool(late)
-        self._is_routed = self._bound.is_routed
+        self._units: list[Unit] = [*bound.units, *[LateFeed((), (p,), ()) for p in late]]
+        self._waits = traits.waits or bool(late)
+        self._is_routed = traits.is_routed
         places = dict(zip(part.feeds, range(len(part.feeds)), strict=True))
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
-        self._has_users_kernels = self._bound.has_users_kernels
+        self._has_users_kernels = traits.has_users_kernels
         self._on_device = device.run
         # What generated code gives is the caller's.
         self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
-        self._gates = store.gates(self._bound.written)
+        gates = engine.store.gates(bound.written)
+        what = partial(_described, part.targets, part.nodes, bound.units)
+        self.whole = Undivided(gates, traits.draws, traits.runs_users_code, what)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
-        tallies = tallies or Tallies()
-        self._setting = Setting(self._bound.known, self._bound.specs, device, is_wary, tallies)
+        self._setting = Setting(bound.known, bound.specs, device, is_wary, engine.tallies)
         self.stage = Stage.NEW
         self.epoch = -1
         self.seen = (-1, 0)
@@ -159,63 +158,31 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        whole = self.whole
         if self._asking is not None and deadline is None and not self._had_to_wait:
             with suppress(MustWait):
-                return self._run_passing(self._run_asking, feeds, deadline)
-        # What may wait passes them later, when it comes to its first write.
-        if self._waits:
-            return self._run_drawing(feeds, deadline)
-        return self._run_passing(self._run_drawing, feeds, deadline)
-
-    def _run_passing(
-        self, function: _Running, feeds: Sequence[Any], deadline: float | None
-    ) -> Sequence[Any]:
-        if self._gates:
-            return self.passing(deadline, function, feeds, deadline)  # type: ignore[no-any-return]
-        return function(feeds, deadline)
-
-    def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that runs it, or a part of it, inside of the gates of what it writes."""
-        passage = Passage(self._gates, self._described, deadline)
-        call = passage.call_known if self._bound.runs_users_code else passage.call
-        return call(function, *arguments)
-
-    def _described(self) -> str:
-        """The step, to whoever waits for it."""
-        nodes = self._part.nodes
-        named = [nodes[index].name for index in self._part.targets]
-        units = self._bound.units
-        named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
-        return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
-
-    def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run a step whose wishes come first; raises MustWait where one is not there."""
-        assert self._asking is not None
-        if self._bound.draws:
-            asking = Draws().during, self._call, self._asking, feeds
-            return taking_back(*asking)  # type: ignore[no-any-return]
-        return taking_back(self._call, self._asking, feeds)  # type: ignore[no-any-return]
-
-    def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        if self._bound.draws:
-            return Draws().during(self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
+                return whole.inside(None, self._run_asking, feeds)  # type: ignore[no-any-return]
+        # What may wait passes the gates later, when it comes to its first write.
+        if whole.gates and not self._waits:
+            return whole.inside(deadline, whole.drawing, self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
+        if whole.draws:
+            return whole.drawing(self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
         return self._run_whole(feeds, deadline)
+
+    def _run_asking(self, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Run a step whose wishes come first; raises MustWait where one is not there."""
+        return taking_back(self.whole.drawing, self._call, self._asking, feeds)  # type: ignore[no-any-return]
 
     @property
     def written(self) -> frozenset[str]:
         """The containers in which it writes variables."""
         return self._bound.written
 
-    @property
-    def draws(self) -> bool:
-        """Whether it draws random numbers."""
-        return self._bound.draws
-
     def run_part(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         """As `run`, of one part of a step, which passes the gates with the others."""
         passage = self._passage(feeds, deadline)
         try:
-            if self._gates and not self._waits:
+            if self.whole.gates and not self._waits:
                 passage.enter()
             return self._run_whole(feeds, deadline)
         finally:
@@ -226,7 +193,7 @@ class Runner:
         step = self._step
         if step is not None and deadline is None:
             return self._call(step, feeds)
-        if deadline is not None and self._bound.runs_users_code:
+        if deadline is not None and self._bound.traits.runs_users_code:
             found = self._run_until(feeds, deadline)
         else:
             found = self._run_otherwise(feeds, deadline)
@@ -315,7 +282,7 @@ class Runner:
         executions = self._executions if self._waits else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
         execution = Execution(structure, values, deadline, self._overseer, executions, parts)
-        if self._waits and self._gates:
+        if self._waits and self.whole.gates:
             passage = self._passage(feeds, deadline)
             try:
                 execution.around(structure.writing, passage.enter, passage.leave)
@@ -325,8 +292,7 @@ class Runner:
         else:
             self.fail_as_step(execution.run)
         self._had_to_wait = execution.has_waited
-        if structure.switches or len(structure.frames) > 1:
-            self._keep_tally(structure, execution)
+        self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
@@ -335,11 +301,13 @@ class Runner:
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
         if self._port is None:
-            return Passage(self._gates, self._described, deadline)
+            return self.whole.passage(deadline)
         return feeds[self._port].passage  # type: ignore[no-any-return]
 
     def _keep_tally(self, structure: Structure, execution: Execution) -> None:
         """Keep what those loops and branches did that are no code."""
+        if not structure.switches and len(structure.frames) == 1:
+            return
         tally = self._tallies.get(structure)
         if tally is None:
             loops = [name for name in structure.frames if name]
@@ -360,11 +328,9 @@ class Runner:
         feeds = [None] * len(self._part.feeds)
         if self._port is not None:
             feeds[self._port] = port
-        values, executions = self._values(feeds, None), self._executions
-        how = values, None, self._overseer, executions
+        how = self._values(feeds, None), None, self._overseer, self._executions
         execution = Execution(self._reference, *how, reports=reports)
-        if executions is not None:
-            executions.add(execution)
+        self._executions.add(execution)
         return execution
 
     def feed(self, execution: Execution, place: int, value: Any) -> None:
@@ -378,6 +344,11 @@ class Runner:
             StepFailed: which node failed, and why.
         """
         self.fail_as_step(execution.advance)
+        self.keep_tally_of(execution)
+
+    def keep_tally_of(self, execution: Execution) -> None:
+        """Keep what loops and branches have done so far in a step whose feeds arrive late."""
+        self._keep_tally(self._reference, execution)
 
     def has_run(self, execution: Execution, operation: int) -> bool:
         """Whether an operation, by its id, has run, or nothing of it is left to run."""
@@ -484,8 +455,7 @@ class Runner:
             return self._bound.units
         if any(self._port in unit.inputs for unit in self._units[len(self._part.block.nodes) :]):
             return None  # What crosses in a loop says in which iteration.
-        part, (known, specs, _, is_wary, _) = self._part, self._setting
-        return lowered(self._bound.units, part.block, known, specs, part.fetches, is_wary)
+        return lowered(self._bound.units, self._part.block, self._part.fetches, self._setting)
 
     @cached_property
     def _segment(self) -> Segment:
@@ -551,13 +521,20 @@ class Runner:
             failure = self._on_device(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
-        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        unit = self._units[error.index]
+        assert isinstance(unit, Kernel)
+        definition = op_keyed(unit.node.type)
+        is_users = unit.call.is_users or definition.runs_users_code
+        refused = None if is_users else unlike_shapes(definition, error.given)
+        raised = refused or _as_op_error(_behind(error), is_users)
         return StepFailed(failure_of(raised, error))
 
-    def _runs_users_code(self, index: int) -> bool:
-        unit = self._units[index]
-        assert isinstance(unit, Kernel)
-        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
+
+def _described(targets: Sequence[int], nodes: Sequence[PlanNode], units: Sequence[Unit]) -> str:
+    """A step, to whoever waits for it."""
+    named = [nodes[index].name for index in targets]
+    named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
+    return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 
 
 def _behind(error: Exception) -> Exception:

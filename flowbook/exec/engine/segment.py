@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from flowbook.exec.engine.code.generate import Generated, Setting, on_values
+from flowbook.exec.engine.code.generate import Generated, on_values
+from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Branches
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.failure import UnitFailure
 from flowbook.exec.plan.program import PlanNode
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InternalError, InvalidArgumentError
 from flowbook.graph.model.registry import op_keyed
@@ -252,8 +253,8 @@ class Kernel(Unit):
         if not isinstance(found, list | tuple) or len(found) != len(self.outputs):
             kind = InvalidArgumentError if self.call.blames_attributes else InternalError
             raise kind(
-                f"its kernel gave {_described(found)} where a tuple of {len(self.outputs)} "
-                "outputs is wanted"
+                f"its kernel gave {_described(found)} where a tuple of "
+                f"{counted(len(self.outputs), 'output')} is wanted"
             )
         for port, output in enumerate(found):
             self._check(port, output)

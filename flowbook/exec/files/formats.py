@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from flowbook.exec.files.framing import framed
-from flowbook.exec.files.opening import damaged, opened, read_all, skip
+from flowbook.exec.files.opening import SKIPPING, damaged, opened, read_all, skip
 from flowbook.graph.model.errors import DataLossError, NotFoundError
 from flowbook.graph.numerics import array_files as arrays
 
@@ -108,7 +108,7 @@ def fixed_length_records(
             held += read_all(file, needed - len(held))
         is_whole &= bool(hop_bytes) or len(held) == footer_bytes
         if not (is_whole or skip_damaged):
-            raise damaged(path, header_bytes + number * hop, "the record")
+            raise damaged(path, header_bytes + number * hop, "the record", hint=SKIPPING)
 
 
 def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) -> Iterator[Record]:
@@ -120,7 +120,7 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
     (offset,) = place or (0,)
     key = _keys(path)
     try:
-        with opened(path, compression) as file:
+        with opened(path, compression, SKIPPING) as file:
             skip(file, offset)
             for found in framed(file, path, offset, skip_damaged):
                 yield Record(key % found.offset, found.data, (found.end,))

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from flowbook.exec.files.opening import damaged, read_all
+from flowbook.exec.files.opening import SKIPPING, damaged, read_all
 from flowbook.graph.model.errors import UnimplementedError
 
 _LENGTH = struct.Struct("<Q")
@@ -48,7 +48,7 @@ def masked_checksum(data: bytes) -> int:
         import google_crc32c
     except ImportError:
         raise UnimplementedError(
-            "records are checked by google-crc32c, which is not installed",
+            "its checksums are those of google-crc32c, which is not installed",
             hint="pip install 'flowbook[data]'",
         ) from None
     crc: int = google_crc32c.value(data)
@@ -71,14 +71,14 @@ def framed(file: BinaryIO, path: str, offset: int, skip_damaged: bool) -> Iterat
     while head := read_all(file, _LENGTH.size + _CHECKSUM.size):
         # Of a damaged length nothing is read: it may be of any size.
         if not _is_whole(head[: _LENGTH.size], head[_LENGTH.size :]):
-            raise damaged(path, offset, "the length")
+            raise damaged(path, offset, "the length", hint=SKIPPING)
         (size,) = _LENGTH.unpack_from(head)
         data = read_all(file, size)
         end = offset + len(head) + size + _CHECKSUM.size
         if _is_whole(data, read_all(file, _CHECKSUM.size)):
             yield Framed(offset, data, end)
         elif not skip_damaged:
-            raise damaged(path, offset, "the record")
+            raise damaged(path, offset, "the record", hint=SKIPPING)
         offset = end
 
 

@@ -27,17 +27,21 @@ from flowbook.graph.model.errors import (
 # What a file may be compressed with; the empty name stands for nothing.
 COMPRESSIONS = ("", "gzip", "zlib")
 
+# Where who reads may leave out what is damaged.
+SKIPPING = "skip_damaged=True leaves out what is damaged"
+
 # As much as is read at once of what may be of any size.
 _PIECE = 1 << 20
 
 
 @contextmanager
-def opened(path: str, compression: str = "") -> Iterator[BinaryIO]:
+def opened(path: str, compression: str = "", hint: str | None = None) -> Iterator[BinaryIO]:
     """A stream of a file's bytes, decompressed; what goes wrong with it in the block is named.
 
     Args:
         path: a path, or a URL that fsspec knows.
         compression: one of `COMPRESSIONS`.
+        hint: what to do where what is compressed is damaged.
 
     Raises:
         NotFoundError: if there is no such file.
@@ -51,7 +55,7 @@ def opened(path: str, compression: str = "") -> Iterator[BinaryIO]:
             yield _decompressed(raw, compression)
         except (zlib.error, EOFError, gzip.BadGzipFile):
             place = raw.tell()
-            raise damaged(path, place, "what is compressed", "before") from None
+            raise damaged(path, place, "what is compressed", "before", hint) from None
 
 
 def created(path: str) -> Any:
@@ -101,12 +105,11 @@ def skip(file: BinaryIO, count: int) -> None:
         count -= len(found)
 
 
-def damaged(path: str, offset: int, what: str, where: str = "at") -> DataLossError:
+def damaged(
+    path: str, offset: int, what: str, where: str = "at", hint: str | None = None
+) -> DataLossError:
     """The error of a file that is damaged."""
-    return DataLossError(
-        f"{path}: {what} {where} byte {offset} is damaged, or cut off",
-        hint="skip_damaged=True leaves out what is damaged",
-    )
+    return DataLossError(f"{path}: {what} {where} byte {offset} is damaged, or cut off", hint=hint)
 
 
 def _is_far(path: str) -> bool:

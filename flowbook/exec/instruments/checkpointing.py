@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from flowbook.exec.checkpoints.checkpoint import found_in
@@ -217,7 +218,7 @@ def checkpointed(
     metric: Any,
 ) -> Checkpointing:
     """Have a session's training saved; see `Session.checkpoint`."""
-    for name, number, kinds in (("every", every, int), ("seconds", seconds, (int, float))):
+    for name, number, kinds in (("every", every, Integral), ("seconds", seconds, Real)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, kinds)):
             raise InvalidTypeError(f"{name} is a number, not {number!r:.80}")
         if number is not None and not number > 0:

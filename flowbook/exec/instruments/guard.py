@@ -24,6 +24,7 @@ from flowbook.exec.instruments.guarded_plan import (
 from flowbook.exec.plan.failure import Failure, Summary, summary_of
 from flowbook.exec.plan.instrument import Bound, Instrument
 from flowbook.exec.plan.program import PlanNode, Program
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.touch import Access
@@ -272,7 +273,8 @@ def _lost(value: Any) -> str:
     if not array.ndim:
         return counts
     place = [int(p) for p in np.argwhere(~np.isfinite(array))[0]]
-    return f"{counts} among {array.size} values of shape {list(array.shape)}, the first at {place}"
+    among = f"{counted(array.size, 'value')} of shape {list(array.shape)}"
+    return f"{counts} among {among}, the first at {place}"
 
 
 def _statistics(value: Any) -> str:

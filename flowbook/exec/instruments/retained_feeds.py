@@ -15,6 +15,7 @@ from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.state.variables import Variable
 
 MOST_BYTES = 1 << 28
@@ -92,7 +93,7 @@ def _bytes(value: Any) -> int:
 
 def retain_feeds(instruments: Instruments, retain: bool, most_bytes: int) -> RetainedFeeds | None:
     """Keep the feeds of a session's runs, or stop; see `Session.retain_feeds`."""
-    if isinstance(most_bytes, bool) or not isinstance(most_bytes, int) or most_bytes < 1:
+    if (as_whole(most_bytes) or 0) < 1:
         raise InvalidArgumentError(f"most_bytes is a positive integer, not {most_bytes!r}")
     instruments.remove(instruments.find(RetainedFeeds))
     if not retain:

@@ -24,11 +24,13 @@ from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.called import beside, telling_variable
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import beside, telling_variable
+from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.registry import op_keyed
-from flowbook.graph.model.site import Site
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 from flowbook.graph.storing.files import as_path, written_whole
 
@@ -346,7 +348,7 @@ class Trace(Instrument, Report):
         Args:
             depth: how many levels of scopes are told apart.
         """
-        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+        if (as_whole(depth) or 0) < 1:
             raise InvalidArgumentError(f"depth is a number of levels from 1 on, not {depth!r}")
         return self._shares("scope", lambda call: scope_of(call, depth))
 
@@ -371,14 +373,14 @@ class Trace(Instrument, Report):
 
     def _title(self) -> str:
         calls = len(self.calls)
-        return f"{len(self._steps):,} steps, {calls:,} calls of kernels"
+        return f"{counted(len(self._steps), 'step')}, {counted(calls, 'call')} of kernels"
 
     def _notes(self) -> list[str]:
         notes = []
         if self._recorder.dropped or self._steps_dropped:
             notes.append(
-                f"not kept, for want of room: {self._recorder.dropped:,} calls, and "
-                f"{self._steps_dropped:,} steps with all of theirs"
+                f"not kept, for want of room: {counted(self._recorder.dropped, 'call')}, and "
+                f"{counted(self._steps_dropped, 'step')} with all of theirs"
             )
         return notes
 
@@ -434,7 +436,7 @@ def _share(name: str, calls: Sequence[TracedCall]) -> TimeShare:
 
 def trace(instruments: Instruments, learn: Learn, most_calls: int) -> Trace:
     """Trace a session; see `Session.trace`."""
-    if isinstance(most_calls, bool) or not isinstance(most_calls, int) or most_calls < 1:
+    if (as_whole(most_calls) or 0) < 1:
         raise InvalidArgumentError(f"most_calls is a positive integer, not {most_calls!r}")
     made = Trace(instruments, learn, most_calls)
     instruments.exchange(made.begin)

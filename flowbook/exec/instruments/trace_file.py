@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from flowbook.exec.instruments.trace_lanes import rows_of
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 
-# The steps' process, before those of the devices.
-_STEPS = 0
+# The steps' process, before those of the devices. To Perfetto 0 is the kernel of the system.
+_STEPS = 1
 
 
 def write_trace(

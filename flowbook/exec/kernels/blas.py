@@ -14,6 +14,8 @@ from importlib import import_module
 from threading import Lock, get_ident
 from typing import Any
 
+from flowbook.exec.kernels.gemm_plan import Gemm
+
 # What OpenBLAS's functions are called: in NumPy's wheels, in SciPy's, and where the system has it.
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}", "openblas_{}64_")
 # And what gemm is called, by the dtype's character and BLAS's letter, where sizes have 64 bits.
@@ -29,7 +31,7 @@ class Blas:
     Args:
         get: gives the number of its threads.
         limit: sets it.
-        gemms: the addresses of its products of matrices by the dtypes' characters, where their
+        gemms: its products of matrices by the dtypes' characters, where their
             sizes have 64 bits.
     """
 
@@ -37,7 +39,7 @@ class Blas:
         self,
         get: Callable[[], int],
         limit: Callable[[int], object],
-        gemms: Mapping[str, int] | None = None,
+        gemms: Mapping[str, Gemm] | None = None,
     ) -> None:
         self._get, self._limit = get, limit
         self.gemms = gemms or {}
@@ -126,12 +128,13 @@ def _linked(module: Any) -> Blas | None:
     return None
 
 
-def _gemms(linked: Any, name: str) -> dict[str, int]:
+def _gemms(linked: Any, name: str) -> dict[str, Gemm]:
     if name not in _GEMMS:
         return {}
     named = {char: _GEMMS[name].format(letter) for char, letter in _LETTERS.items()}
     return {
-        char: ctypes.cast(linked[gemm], ctypes.c_void_p).value or 0 for char, gemm in named.items()
+        char: Gemm(ctypes.cast(linked[gemm], ctypes.c_void_p).value or 0, char)
+        for char, gemm in named.items()
     }
 
 

@@ -9,18 +9,21 @@
 ; Who changes 2 or job | 3 wakes the one that sleeps. Only the owner of a job puts it into a box, and
 ; lets go of it when no box has it any more.
 
-; A job is on its owner's stack; a plan and its parts are made in Python (`Plan`, `Part`). Of four
-; pointers or numbers, three are for the factors and the product.
+; A job is on its owner's stack; a plan and its parts are made in Python (`Plan`, `_Part`). Of four
+; pointers or numbers, three are for the factors and the product, and a fourth pointer says where
+; the status goes.
 
 %job = type {
   i64,        ; 0: the part that is next
   ptr,        ; 1: the plan
-  <4 x ptr>   ; 2: the arrays
+  <4 x ptr>,  ; 2: the arrays
+  i64         ; 3: the status: 0 unless a gemm has failed
 }
 %plan = type {
-  ptr, i64,   ; 0, 1: gemm, and how it takes numbers: as float (0), as double (1), by address (2)
+  ptr, i64,   ; 0, 1: gemm, and whose: BLAS's, which takes numbers as float (0), as double (1), by
+              ;       address (2), or oneDNN's (3)
   ptr, ptr,   ; 2, 3: the addresses of one and zero
-  i32, i32,   ; 4, 5: whether the factors are stored by rows (111) or by columns (112)
+  i32, i32,   ; 4, 5: how gemm is told whether the factors are stored by rows or by columns
   [4 x i64],  ; 6: how many numbers rows, or columns, are apart
   [4 x i64],  ; 7: how many bytes an array goes on by along the batch's first axis,
   [4 x i64],  ; 8: and along its second
@@ -143,11 +146,22 @@ tell:
   br label %idle
 }
 
+; Where an array's elements begin: the first field after what all of Python's objects have.
+define private ptr @data(ptr %array) {
+  %data_at = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %data_at
+  ret ptr %data
+}
+
 ; Multiply as planned here, and in those of so many helpers that are free. There may be more where
-; each gets less of a processor.
-define void @share(ptr %boxes, i64 %helpers_if_quiet, i64 %helpers_if_busy, ptr %plan, ptr %x, ptr %y,
-    ptr %out) {
+; each gets less of a processor. The arrays are NumPy's objects. Returns 0, or the status of a gemm
+; that has failed.
+define i64 @share(ptr %boxes, i64 %helpers_if_quiet, i64 %helpers_if_busy, ptr %plan,
+    ptr %x_object, ptr %y_object, ptr %out_object) {
 start:
+  %x = call ptr @data(ptr %x_object)
+  %y = call ptr @data(ptr %y_object)
+  %out = call ptr @data(ptr %out_object)
   %now = call i64 @llvm.readcyclecounter()
   %is_busy = call i1 @is_busy(i64 %now)
   %helpers = select i1 %is_busy, i64 %helpers_if_busy, i64 %helpers_if_quiet
@@ -161,6 +175,9 @@ start:
   store ptr %y, ptr %y_at
   %out_at = getelementptr ptr, ptr %x_at, i64 2
   store ptr %out, ptr %out_at
+  %status_at = getelementptr %job, ptr %job, i32 0, i32 3
+  %fourth_at = getelementptr ptr, ptr %x_at, i64 3
+  store ptr %status_at, ptr %fourth_at
   %offered = ptrtoint ptr %job to i64
   %begun = or i64 %offered, 1
   %awaited = or i64 %offered, 3
@@ -216,7 +233,8 @@ end_next:
   %k_next = add i64 %k, 1
   br label %end
 leave:
-  ret void
+  %status = load atomic i64, ptr %status_at seq_cst, align 8
+  ret i64 %status
 }
 
 ; Do parts of a job as long as there are any.
@@ -281,7 +299,7 @@ leave:
   ret void
 }
 
-; Have BLAS multiply two matrices.
+; Have gemm multiply two matrices.
 define private void @multiply(ptr %plan, ptr %part, <4 x ptr> %arrays) {
 start:
   %x = extractelement <4 x ptr> %arrays, i32 0
@@ -311,7 +329,20 @@ start:
   %rows = load i64, ptr %rows_at
   %columns_at = getelementptr %part, ptr %part, i32 0, i32 1, i32 3
   %columns = load i64, ptr %columns_at
-  switch i64 %numbers, label %by_address [ i64 0, label %as_float i64 1, label %as_double ]
+  switch i64 %numbers, label %by_address [
+    i64 0, label %as_float i64 1, label %as_double i64 3, label %onednns ]
+onednns:
+  %status = call i32 %gemm(i32 %x_order, i32 %y_order, i64 %rows, i64 %columns, i64 %size,
+      float 1.0, ptr %x, i64 %x_apart, ptr %y, i64 %y_apart, float 0.0, ptr %out, i64 %out_apart)
+  %is_made = icmp eq i32 %status, 0
+  br i1 %is_made, label %made, label %failed
+made:
+  ret void
+failed:
+  %status_at = extractelement <4 x ptr> %arrays, i32 3
+  %told = zext i32 %status to i64
+  store atomic i64 %told, ptr %status_at seq_cst, align 8
+  ret void
 as_float:
   call void %gemm(i32 101, i32 %x_order, i32 %y_order, i64 %rows, i64 %columns, i64 %size,
       float 1.0, ptr %x, i64 %x_apart, ptr %y, i64 %y_apart, float 0.0, ptr %out, i64 %out_apart)

@@ -1,8 +1,8 @@
 """Threads that help with products of matrices, and are at hand in microseconds.
 
 What `crew.py` does for any function, a `NativeCrew` does for gemm of a BLAS library, in machine
-code (`native_crew.ll`): nobody waits for Python's lock in it. As both call the same function of
-BLAS for the same parts, they make the same bits.
+code (`native_crew.ll`): nobody waits for Python's lock in it. As both follow the same plans
+(`gemm_plan.py`), they make the same bits.
 
 A helper has a box, a word of memory in which it is told its work and tells how it stands; threads
 share nothing else but the number of the part that is next. Who has a product offers it in the boxes
@@ -12,26 +12,25 @@ that is at a part is waited for. Several threads may have products at once; a he
 Who waits looks for half a millisecond, and then sleeps: on a quiet machine, where it takes a tenth
 of one to be woken, the products of a step find their helpers awake. Meanwhile it offers the cpu
 to others; if somebody takes it, the machine is busy, and it sleeps after microseconds from then on.
+A helper asks the system for short turns: where all processors are taken, it is let in sooner.
 """
 
 from __future__ import annotations
 
 import ctypes
-import itertools
-import math
 import os
 import platform
 import sys
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
 
-from flowbook.exec.kernels import blas
-from flowbook.exec.kernels.blas import Blas
+from flowbook.exec.kernels import blas, onednn
+from flowbook.exec.kernels.gemm_plan import Gemm, Plan, check, plan
 from flowbook.exec.kernels.machine_code import compiled, machine_code
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.numerics.hot_loop import Hot, loops
@@ -40,12 +39,6 @@ from flowbook.graph.numerics.hot_loop import Hot, loops
 _MOST = 63
 # A box is its first word; no two are in one line of the cache.
 _Box = ctypes.c_int64 * 16
-
-_BY_ROWS, _BY_COLUMNS = 111, 112
-# How gemm is given a number of each dtype.
-_AS_FLOAT, _AS_DOUBLE, _BY_ADDRESS = range(3)
-_NUMBERS = {"f": _AS_FLOAT, "d": _AS_DOUBLE, "F": _BY_ADDRESS, "D": _BY_ADDRESS}
-_ONE_AND_ZERO = {char: np.array([1, 0], char) for char in _NUMBERS}
 
 
 class NativeCrew:
@@ -63,11 +56,11 @@ class NativeCrew:
         self._boxes = (_Box * _MOST)()
         self._lock = Lock()
         self._size = 0
-        pointer, size = ctypes.c_void_p, ctypes.c_int64
+        pointer, size, array = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
         self._help = ctypes.CFUNCTYPE(None, pointer)(engine.get_function_address("help"))
-        self._share = ctypes.CFUNCTYPE(None, pointer, size, size, *[pointer] * 4)(
-            engine.get_function_address("share")
-        )
+        self._share = ctypes.CFUNCTYPE(
+            size, pointer, size, size, ctypes.POINTER(Plan), *[array] * 3
+        )(engine.get_function_address("share"))
         # Helpers still look at them when Python takes itself apart at its end.
         for needed in (engine, self._boxes):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(needed))
@@ -85,14 +78,17 @@ class NativeCrew:
             y: the second
             out: and the product, which BLAS gets on one thread.
             threads: how many may take part, this one included.
+
+        Raises:
+            MemoryError: if gemm has not enough.
         """
         most = min(self._if_busy * threads, plan.count, _MOST + 1) - 1
         if self._size < most:
             self._grow(most)
         most = min(most, self._size)
         usual = min(threads - 1, most)
-        addresses = (array.ctypes.data for array in (x, y, out))
-        self._share(self._boxes, usual, most, ctypes.byref(plan), *addresses)
+        status = self._share(self._boxes, usual, most, plan, x, y, out)
+        check(status)
 
     def _grow(self, size: int) -> None:
         with self._lock:
@@ -100,143 +96,55 @@ class NativeCrew:
                 name = f"flowbook native helper {self._size}"
                 box = ctypes.byref(self._boxes[self._size])
                 try:
-                    Thread(target=self._help, args=(box,), name=name, daemon=True).start()
+                    Thread(target=self._live, args=(box,), name=name, daemon=True).start()
                 except RuntimeError:
                     return  # There can be no more: who has the product does it.
                 self._size += 1
 
+    def _live(self, box: Any) -> None:
+        with suppress(OSError):  # A sandbox may forbid to ask.
+            take_short_turns()
+        library = onednn.for_products()
+        if library is None:
+            self._help(box)
+        else:
+            library.limited(1, self._help, box)
 
-# ---- what is to be done, as the machine code wants to know it
 
+class _SchedAttr(ctypes.Structure):
+    """What Linux is told of how to schedule a thread: `struct sched_attr`, as it began."""
 
-_Four = ctypes.c_int64 * 4
-
-
-class _Part(ctypes.Structure):
-    _fields_ = (("offsets", _Four), ("sizes", _Four))
-
-
-class Plan(ctypes.Structure):
-    """How gemm makes the parts of a product, wherever its arrays begin.
-
-    Attributes:
-        count: how many parts there are.
-        has_squares: whether NumPy may take a matrix times its own transpose for what it is.
-    """
-
-    count: int
-    has_squares: bool
     _fields_ = (
-        ("gemm", ctypes.c_void_p),
-        ("numbers", ctypes.c_int64),
-        ("one", ctypes.c_void_p),
-        ("zero", ctypes.c_void_p),
-        ("x_order", ctypes.c_int32),
-        ("y_order", ctypes.c_int32),
-        ("apart", _Four),
-        ("outer_steps", _Four),
-        ("inner_steps", _Four),
-        ("inner_size", ctypes.c_int64),
-        ("count", ctypes.c_int64),
-        ("parts", ctypes.POINTER(_Part)),
+        ("size", ctypes.c_uint32),
+        ("policy", ctypes.c_uint32),
+        ("flags", ctypes.c_uint64),
+        ("nice", ctypes.c_int32),
+        ("priority", ctypes.c_uint32),
+        ("runtime", ctypes.c_uint64),
+        ("deadline", ctypes.c_uint64),
+        ("period", ctypes.c_uint64),
     )
 
 
-def plan(
-    library: Blas, x: Any, y: Any, out: Any, axis: int, borders: tuple[int, ...]
-) -> Plan | None:
-    """How gemm makes a product in parts.
-
-    Args:
-        library: has gemm.
-        x: the first factor,
-        y: the second
-        out: and an array for the product, of its shape.
-        axis: of the product, along which it is cut, counted from the last as -1.
-        borders: where each part begins, and where the last one ends.
-
-    Returns:
-        None if NumPy makes one of the parts by another function, or copies what BLAS gets; and
-        where there is no such machine code.
-    """
-    gemm = library.gemms.get(out.dtype.char)
-    if gemm is None or not _IS_SUPPORTED:
-        return None
-    layout = (x.shape, x.strides, y.shape, y.strides)
-    found = _planned(gemm, out.dtype.char, *layout, out.shape, axis, borders)
-    if found is None or not (out.flags.carray and x.flags.aligned and y.flags.aligned):
-        return None
-    return None if found.has_squares and np.may_share_memory(x, y) else found
+# The call's number on x86-64, and the shortest turn that Linux gives, in nanoseconds.
+_SCHED_SETATTR = 314
+_SHORTEST_TURN = 100_000
 
 
-@lru_cache(1024)
-def _planned(
-    gemm: int,
-    char: str,
-    x_shape: tuple[int, ...],
-    x_strides: tuple[int, ...],
-    y_shape: tuple[int, ...],
-    y_strides: tuple[int, ...],
-    shape: tuple[int, ...],
-    axis: int,
-    borders: tuple[int, ...],
-) -> Plan | None:
-    """A plan for arrays that lie so, of which the product is contiguous."""
-    one_and_zero = _ONE_AND_ZERO[char]
-    each = one_and_zero.itemsize
-    x_stored = _stored(x_shape, x_strides, each)
-    y_stored = _stored(y_shape, y_strides, each)
-    if len(shape) > 4 or x_stored is None or y_stored is None:
-        return None
-    steps = [
-        [*_steps(x_shape, x_strides)[:3], 0],
-        _steps(y_shape, y_strides),
-        _steps(shape, [math.prod(shape[i + 1 :]) * each for i in range(len(shape))]),
-    ]
-    steps[1][-2] = 0  # Along the product's rows the second factor stays where it is.
-    sizes = [1] * (4 - len(shape)) + list(shape)
-    parts = []
-    for first, last in itertools.pairwise(borders):
-        sizes[axis] = last - first
-        offsets = [first * step[axis] for step in steps]
-        parts.append(_Part(_Four(*offsets), _Four(*sizes)))
-    if min(x_shape[-1], *(min(part.sizes[2:]) for part in parts)) < 2:
-        return None  # That is a product with a vector.
-    made = Plan(count=len(parts), parts=(_Part * len(parts))(*parts))
-    made.gemm, made.numbers, made.inner_size = gemm, _NUMBERS[char], x_shape[-1]
-    made.one = one_and_zero.ctypes.data
-    made.zero = made.one + each
-    made.x_order, x_apart = x_stored
-    made.y_order, y_apart = y_stored
-    made.apart = _Four(x_apart, y_apart, shape[-1])
-    made.outer_steps, made.inner_steps = (_Four(*(step[i] for step in steps)) for i in (0, 1))
-    made.has_squares = x_strides[-2:] == y_strides[:-3:-1] and any(
-        part.sizes[2] == part.sizes[3] for part in parts
-    )
-    return made
+def take_short_turns() -> None:
+    """Have this thread run in the shortest turns, as much in all; Linux before 6.12 does not."""
+    if os.sched_getscheduler(0) == os.SCHED_OTHER:
+        nice = os.getpriority(os.PRIO_PROCESS, 0)
+        attr = _SchedAttr(ctypes.sizeof(_SchedAttr), os.SCHED_OTHER, 0, nice)
+        attr.runtime = _SHORTEST_TURN
+        ctypes.pythonapi.syscall(_SCHED_SETATTR, 0, ctypes.byref(attr), 0)
 
 
-def _stored(shape: tuple[int, ...], strides: tuple[int, ...], each: int) -> tuple[int, int] | None:
-    """Whether matrices are stored by rows or by columns, and how many numbers these are apart.
-
-    None if BLAS cannot read them as they are.
-    """
-    for order, (length, step, apart) in {
-        _BY_ROWS: (shape[-1], strides[-1], strides[-2]),
-        _BY_COLUMNS: (shape[-2], strides[-2], strides[-1]),
-    }.items():
-        if step == each and apart % each == 0 and apart // each >= length:
-            return order, apart // each
-    return None
-
-
-def _steps(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
-    """How many bytes one goes on by along each of four axes; 0 where an array has no second."""
-    steps = [stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
-    return [0] * (4 - len(steps)) + steps
-
-
-# ---- when it is compiled
+# Where the machine code is known to run, and what it takes Python's objects to be.
+_IS_SUPPORTED = (sys.platform, platform.machine()) == (
+    "linux",
+    "x86_64",
+) and object.__basicsize__ == 2 * ctypes.sizeof(ctypes.c_void_p)
 
 
 class _Gemms(Hot):
@@ -244,12 +152,14 @@ class _Gemms(Hot):
 
     native: NativeCrew | None
 
+    def ran(self, seconds: float) -> None:
+        if _IS_SUPPORTED:
+            super().ran(seconds)
+
 
 gemms = _Gemms("products of matrices in parts")
 """Has the native crew when that has turned out to be worth compiling."""
 
-# Where the machine code is known to run.
-_IS_SUPPORTED = (sys.platform, platform.machine()) == ("linux", "x86_64")
 if _IS_SUPPORTED:
     loops[gemms.name] = gemms
 
@@ -259,23 +169,28 @@ def _(products: _Gemms) -> NativeCrew:
     crew = NativeCrew(compiled(Path(__file__).with_suffix(".ll").read_text))
     library = blas.library(blas.NUMPYS)
     if library is not None:
-        library.limited(1, _try, crew, library)
+        library.limited(1, _try, crew, library.gemms.values())
+    other = onednn.for_products()
+    if other is not None:
+        other.limited(1, _try, crew, [other.gemm])
     return crew
 
 
-def _try(crew: NativeCrew, library: Blas) -> None:
-    for char in library.gemms:
+def _try(crew: NativeCrew, gemms: Iterable[Gemm]) -> None:
+    for gemm in gemms:
         x, y = (
-            np.linspace(0, 1, 48 * 32).astype(char).reshape(shape) for shape in ((32, 48), (48, 32))
+            np.linspace(0, 1, 48 * 32).astype(gemm.char).reshape(shape)
+            for shape in ((32, 48), (48, 32))
         )
-        expected, found = np.zeros((2, 32, 32), char)
-        for rows in (slice(16), slice(16, 32)):
-            np.matmul(x[rows], y, expected[rows])
-        planned = plan(library, x, y, found, -2, (0, 16, 32))
-        if planned is not None:
-            crew.multiply(planned, x, y, found, 1)
+        expected, found = np.zeros((2, 32, 32), gemm.char)
+        planned = plan(gemm, x, y, found, -2, (0, 16, 32))
+        if planned is None:
+            continue
+        for i in range(planned.count):
+            planned.make(i, x, y, expected)
+        crew.multiply(planned, x, y, found, 1)
         if found.tobytes() != expected.tobytes():
-            raise UnimplementedError("the machine code makes other numbers than NumPy")
+            raise UnimplementedError("the machine code makes other numbers than Python")
 
 
 def _forget_helpers() -> None:

@@ -17,8 +17,8 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property, lru_cache, wraps
+from contextlib import contextmanager
+from functools import cache, cached_property, lru_cache, partial, wraps
 from itertools import accumulate
 from math import prod
 from threading import Lock
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.processors import processors
+from flowbook.exec.kernels.gemm_plan import Gemm
 from flowbook.graph.model.errors import InternalError
 from flowbook.graph.model.options import options
 
@@ -92,6 +93,7 @@ class Library:
 
     Attributes:
         version: such as "3.2.0".
+        gemm: multiplies matrices, on one thread inside of `limited`.
 
     Raises:
         OSError: if it cannot be loaded.
@@ -110,6 +112,10 @@ class Library:
         self.version = f"{version.major}.{version.minor}.{version.patch}"
         if version.cpu_runtime != _OPENMP:
             raise Unsupported(f"oneDNN {self.version} is built without OpenMP")
+        self._get_threads = self.quick.omp_get_max_threads
+        self._set_threads = self.quick.omp_set_num_threads
+        address = ctypes.cast(self.quick.dnnl_sgemm, ctypes.c_void_p).value
+        self.gemm = Gemm(address or 0, "f", is_onednns=True)
         self.execute = self._long.dnnl_primitive_execute
         self.engine = self.make("engine", "engine_create", _CPU, ctypes.c_size_t(0))
         # What is made with it may be destroyed after this object.
@@ -134,21 +140,23 @@ class Library:
         handle.destroy = self.quick[f"dnnl_{kind}_destroy"]
         return handle
 
-    def limited(self, threads: int) -> AbstractContextManager[None]:
-        """OpenMP's limit, which is one of the calling thread, is so many threads inside."""
-        return _UNCHANGED if self.quick.omp_get_max_threads() == threads else self._set(threads)
+    def limited(self, threads: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function while OpenMP's limit, which is the calling thread's, is so many threads.
 
-    @contextmanager
-    def _set(self, threads: int) -> Iterator[None]:
-        before = self.quick.omp_get_max_threads()
-        self.quick.omp_set_num_threads(threads)
+        Args:
+            threads: how many.
+            function: which.
+            arguments: what it is given.
+        """
+        before = self._get_threads()
+        if before == threads:
+            return function(*arguments)
+        self._set_threads(threads)
         try:
-            yield
+            return function(*arguments)
         finally:
-            self.quick.omp_set_num_threads(before)
+            self._set_threads(before)
 
-
-_UNCHANGED = nullcontext()
 
 _lock = Lock()
 # The library; or why there is none; or None, before it is looked for.
@@ -163,6 +171,12 @@ def library() -> Library | None:
             if _found is None:
                 _found = _load()
     return _found if isinstance(_found, Library) else None
+
+
+@cache
+def for_products() -> Library | None:
+    """The library, if this machine has it: a forked process too, as products have one thread."""
+    return library()
 
 
 def told() -> str:
@@ -394,8 +408,7 @@ class Computation:
             call = self._calls.pop()
         except IndexError:
             call = _Call(self._library, self._layouts, self._steps)
-        with self._library.limited(self._threads):
-            call.run(addresses)
+        self._library.limited(self._threads, call.run, addresses)
         self._calls.append(call)
         return results
 
@@ -454,8 +467,7 @@ def computation(build: Callable[..., None]) -> Callable[..., Computation | None]
         assert found is not None
         new = Computation(found, threads)
         try:
-            with found.limited(threads):
-                build(new, *given, **how)
+            found.limited(threads, partial(build, new, *given, **how))
         except Unsupported:
             return None
         return new

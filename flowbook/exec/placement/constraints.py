@@ -12,14 +12,16 @@ from typing import Any, NamedTuple
 
 from flowbook.exec.devices.cuda import why_not
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.kinds import kind_named
 from flowbook.exec.placement.decisions import Settled
 from flowbook.exec.placement.together import colocated, inseparable
 from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import dtype_not_held, kernel_for, kinds_with_kernel
+from flowbook.graph.model.registry import dtype_not_held, kernel_for, kinds_with_kernel, known_kinds
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Subgraph
 
@@ -221,19 +223,27 @@ def _infeasible(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them, and "
-        f"fb.Session(soft_placement=True) takes another one{_of_gpus(requests, devices)}",
+        f"fb.Session(soft_placement=True) takes another one{_of_kinds(requests, devices)}",
     )
     error.details += _constraints(group, definitions, requests)
     return error
 
 
-def _of_gpus(requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]) -> str:
-    """How to come by a GPU, where one is asked for and there is none."""
-    asked = [spec.index or 0 for spec in requests.values() if spec.kind == "gpu"]
-    if not asked or any(device.kind == "gpu" for device in devices):
-        return ""
-    here = f"fb.Session(devices=['gpu:{asked[0]}']) computes on this machine's"
-    return f"; {why_not(asked[0]) or here}"
+def _of_kinds(requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]) -> str:
+    """How to come by a device of a kind that is asked for, where there is none of it."""
+    there = {device.kind for device in devices}
+    for spec in requests.values():
+        if spec.kind is not None and spec.kind not in there:
+            return f"; {_of_kind(spec.kind, spec.index or 0)}"
+    return ""
+
+
+def _of_kind(kind: str, index: int) -> str:
+    """How to come by a device of a kind."""
+    if kind_named(kind) is None:
+        return known_kinds(kind)
+    missing = why_not(index) if kind == "gpu" else None
+    return missing or f"fb.Session(devices=['{kind}:{index}']) computes on this machine's"
 
 
 def _without_common_kernels(
@@ -276,4 +286,4 @@ def _constraints(
 def bounded(lines: list[str]) -> list[str]:
     """The first lines, and how many more there are."""
     more = len(lines) - _MOST_LISTED
-    return lines if more <= 0 else [*lines[:_MOST_LISTED], f"and {more:,} more operations"]
+    return lines if more <= 0 else [*lines[:_MOST_LISTED], f"and {counted(more, 'more operation')}"]

@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.machine import Figures, Link, along, machine
+from flowbook.exec.devices.figures import Figures, Link
+from flowbook.exec.devices.kinds import figures_of, link_of
+from flowbook.exec.placement.machine import along, machine
 from flowbook.exec.placement.measurements import Measured, Measurements
+from flowbook.graph.control_flow.stacks import pop_from_host, push_to_host
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
@@ -27,18 +30,6 @@ from flowbook.graph.transfer.shaping import Shaped
 TRIPS = 10
 
 
-# An accelerator of some years ago, and what lies between it and the host.
-ACCELERATOR = Figures(1e13, 5e11, 5e-6)
-OVER_BUS = Link(6e-5, 1e10)
-# An H100 in single precision, as its data sheet and CuPy's users tell: nothing was measured here.
-GPU = Figures(5e13, 2.5e12, 1e-5)
-OVER_FAST_BUS = Link(3e-5, 4e10)
-
-# By kind of device; others are such accelerators.
-_FIGURES = {"gpu": GPU}
-_LINKS = {"gpu": OVER_FAST_BUS}
-
-
 class Work(NamedTuple):
     """What a node does when it runs once, on whatever device.
 
@@ -46,11 +37,13 @@ class Work(NamedTuple):
         type: what computes it, by its key.
         flops: floating-point operations.
         bytes: of what it takes and gives.
+        swapped: bytes that it moves from its device to host memory, or back.
     """
 
     type: str
     flops: int
     bytes: int
+    swapped: int = 0
 
     def at(self, figures: Figures) -> float:
         """How many seconds a device is busy with it.
@@ -115,7 +108,7 @@ class Costs:
             for tensor in _touched(each)
             if tensor not in inside
         )
-        return Work(node.op_def.key, flops, moved)
+        return Work(node.op_def.key, flops, moved, sum(map(_swapped, operations)))
 
     def _measurement(self, operation: Operation, kind: str | None = None) -> Measured | None:
         """What was measured of an operation, if it has the sizes now that it had then."""
@@ -126,6 +119,17 @@ class Costs:
         known = sum(size_of(tensor.dtype.size, tensor.shape) for tensor in outputs)
         is_open = not all(tensor.shape.is_fully_defined for tensor in outputs)
         return found if is_open or known == found.bytes else None
+
+
+def _swapped(operation: Operation) -> int:
+    """The bytes that an operation moves from its device to host memory, or back."""
+    if operation.op_def is push_to_host:
+        value = operation.inputs[1]
+    elif operation.op_def is pop_from_host:
+        value = operation.outputs[0]
+    else:
+        return 0
+    return size_of(value.dtype.size, value.shape)
 
 
 def _touched(operation: Operation) -> Iterator[Tensor]:
@@ -144,8 +148,9 @@ def size_of(dtype_size: int, shape: Shape) -> int:
 def seconds(work: Work, kind: str) -> float:
     """How long some work takes on a kind of device, done once."""
     if kind not in HOST:
-        figures = _FIGURES.get(kind, ACCELERATOR)
-        return work.at(figures) + figures.overhead
+        figures, link = figures_of(kind), link_of(kind)
+        moved = link.latency + work.swapped / link.bytes if work.swapped and link else 0.0
+        return work.at(figures) + figures.overhead + moved
     here = machine()
     curve = here.kernels.get(work.type)
     expected = work.at(here.cpu)
@@ -154,8 +159,6 @@ def seconds(work: Work, kind: str) -> float:
 
 def link_between(source: Device, destination: Device) -> Link:
     """What lies between two devices."""
-    kinds = {source.kind, destination.kind}.difference(HOST)
-    if not kinds:
-        return machine().link
+    links = [link for each in (source, destination) if (link := link_of(each.kind)) is not None]
     # The slowest on the way counts.
-    return min([_LINKS.get(kind, OVER_BUS) for kind in kinds], key=lambda link: link.bytes)
+    return min(links, key=lambda link: link.bytes) if links else machine().link

@@ -7,6 +7,7 @@ values of one iteration count.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from flowbook.exec.placement.simulation import Job, Simulation, Transfer
@@ -204,7 +205,7 @@ def _held(
         if each.maker >= 0 and each.port >= 0:
             hold(each.maker, each.port, each.source, each.end)
     for maker, port in kept:
-        hold(maker, port, placed[maker], float("inf"))
+        hold(maker, port, placed[maker], inf)
     fed = {port: size for job in jobs for maker, port, size in job.taken if maker < 0}
     found: list[list[Held]] = [[] for _ in range(count)]
     for key, end in until.items():
@@ -213,8 +214,9 @@ def _held(
             held = Held(maker, port, outputs[maker][port].size, begins[maker], end)
         elif key in crossings:
             size = _copied(outputs[maker][port]) if maker >= 0 else fed[port]
-            # What is received late waits in the host's memory.
-            held = Held(maker, port, size, late.get(key, crossings[key].begin), end)
+            # What is received late waits in the host's memory; feeds are held by who runs the step.
+            begin = late.get(key, crossings[key].begin)
+            held = Held(maker, port, size, begin, end if maker >= 0 else inf)
         else:
             continue  # It lies in host memory, and is the caller's.
         found[device].append(held)

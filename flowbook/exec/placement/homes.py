@@ -14,6 +14,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.place import AS_BUILT, NOTHING, place
+from flowbook.exec.placement.simulation import Job
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import OpError
@@ -30,15 +31,16 @@ def place_with_homes(
     settled: Settled = NOTHING,
     costs: Costs = AS_BUILT,
     is_soft: bool = False,
+    jobs: Sequence[Job] = (),
 ) -> Placement:
     """Choose a device for every node, and first for what the nodes touch; see `place`."""
     chosen = _chosen(graph, devices, settled, is_soft) if len(devices) > 1 else None
     if chosen is None:
-        return place(graph, devices, before, settled, costs, is_soft)
+        return place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
     homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
     settled = settled._replace(homes={**new, **homes})
-    placement = place(graph, devices, before, settled, costs, is_soft)
+    placement = place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner

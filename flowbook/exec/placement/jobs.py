@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.kinds import link_of
 from flowbook.exec.placement.cost_model import Costs, link_between, size_of
 from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.dtypes import float32
+from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
@@ -18,6 +20,7 @@ def jobs_of(
     kinds: Sequence[str],
     costs: Costs,
     is_lossy: Callable[[int], bool] = lambda value: False,
+    begun: Sequence[Job] = (),
 ) -> list[Job]:
     """The nodes of a graph, as the simulation sees them.
 
@@ -26,11 +29,12 @@ def jobs_of(
         kinds: those of the devices.
         costs: what nodes cost.
         is_lossy: whether half of the bits of a value are what crosses, if it is float32.
+        begun: those of the graph that this one was grown from, by the same costs.
     """
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
-    jobs = []
-    for node in graph.nodes:
+    jobs = list(begun)
+    for node in graph.nodes[len(begun) :]:
         taken = []
         for value in node.inputs:
             if value in constants:
@@ -56,7 +60,7 @@ def transfer_among(devices: Sequence[Device]) -> Transfer:
     links = [[_link(source, to) for to in devices] for source in devices]
     # Feeds are in host memory, which is the last.
     host = next((device for device in devices if device.kind in HOST), devices[0])
-    links.append([(0.0, 0.0) if to.kind in HOST else _link(host, to) for to in devices])
+    links.append([(0.0, 0.0) if link_of(to.kind) is None else _link(host, to) for to in devices])
 
     def transfer(size: int, source: int, destination: int) -> float:
         latency, per_byte = links[source][destination]
@@ -78,19 +82,29 @@ def needs_of(graph: Subgraph, group_of: Sequence[int], costs: Costs) -> dict[int
     found: dict[int, Need] = {}
     for node, number in zip(graph.nodes, group_of, strict=True):
         need, passes = found.get(number, Need()), 0
-        for value in node.inputs:
+        for value in dict.fromkeys(node.inputs):
             if value in graph.constants:
                 passes += graph.constants[value].nbytes
                 continue
             source = graph.producer.get(value)
+            if source is None:
+                feed = graph.feeds[value]
+                passes += size_of(feed.dtype.size, costs.shapes.feed(feed))
             # What is read of a variable lies in it.
-            if source is not None and source.op_def.reads_as is None:
+            elif source.op_def.reads_as is None:
                 passes += costs.size(source.operation.outputs[source.outputs.index(value)])
-        if node.op_def.reads_as is None and not node.op_def.is_handle:
+        if not _lies_in_variable(node):
             passes += sum(map(costs.size, node.operation.outputs))
         stays = need.stays + variable_bytes(node)
         found[number] = Need(stays, max(need.passes, passes))
     return found
+
+
+def _lies_in_variable(node: Node) -> bool:
+    """Whether what a node gives is a handle, or takes no memory besides the variable's."""
+    op_def = node.op_def
+    is_assigned = op_def.access is Access.WRITE and not op_def.needs_value
+    return op_def.is_handle or op_def.reads_as is not None or is_assigned
 
 
 def variable_bytes(node: Node) -> int:

@@ -26,36 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flowbook.exec.devices.figures import Figures, Link
+
 # Where the file is; by default in the user's folder for such files.
 _FOLDER = "FLOWBOOK_CACHE"
 _FILE = "calibration.json"
-
-
-class Figures(NamedTuple):
-    """What a device does.
-
-    Attributes:
-        flops: floating-point operations in a second.
-        bytes: how many bytes of its memory it reads or writes in a second.
-        overhead: seconds to call a kernel.
-    """
-
-    flops: float
-    bytes: float
-    overhead: float
-
-
-class Link(NamedTuple):
-    """What lies between two devices.
-
-    Attributes:
-        latency: seconds for the smallest transfer: the other device's thread has to wake up.
-        bytes: how many bytes go over in a second.
-    """
-
-    latency: float
-    bytes: float
-
 
 # The points of a curve are so many doublings apart, and none is less.
 _OCTAVES = 2

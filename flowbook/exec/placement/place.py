@@ -16,6 +16,7 @@ from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Decision, Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
 from flowbook.exec.placement.room import Need
+from flowbook.exec.placement.simulation import Job
 from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
@@ -36,6 +37,7 @@ def place(
     costs: Costs = AS_BUILT,
     is_soft: bool = False,
     assigning: Callable[[Problem], Assignment] = assign,
+    jobs: Sequence[Job] = (),
 ) -> Placement:
     """Choose a device for every node.
 
@@ -49,6 +51,7 @@ def place(
         is_soft: whether a request that cannot be met is no error: another device of the kind does,
             or else any.
         assigning: what chooses among the devices that are feasible.
+        jobs: the nodes by these costs, as `jobs_of` gives them, if somebody has asked already.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
@@ -67,7 +70,8 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement, costs, assigning)
+            jobs = jobs or jobs_of(graph, [device.kind for device in devices], costs)
+            _decide(graph, devices, groups, placement, costs, assigning, jobs)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -88,13 +92,13 @@ def _decide(
     placement: Placement,
     costs: Costs,
     assigning: Callable[[Problem], Assignment],
+    jobs: Sequence[Job],
 ) -> None:
     """Choose a device for every group, and note why."""
     number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
     group_of = [number_of[node.operation] for node in graph.nodes]
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
-    jobs = jobs_of(graph, kinds, costs)
     limits = [device.memory_limit for device in devices]
     is_bounded = any(limit is not None for limit in limits)
     needs = needs_of(graph, group_of, costs) if is_bounded else {}

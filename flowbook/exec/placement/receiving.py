@@ -1,9 +1,9 @@
 """When a device receives what another one sends: as late as it can be (white paper, section 5.2).
 
 What is received early only occupies memory until it is used. So where that is not the host's, a
-Recv waits for something that the device does before: the last that is over early enough for the
-value to come in time. As all begins after what it waits for has ended, in the step as it would run,
-what waits so for one another goes in no circle, whatever device it is on.
+Recv waits for something that the device takes before the first that needs the value: the last that
+is over early enough for the value to come in time. As all comes after what it waits for, in the one
+order in which all devices take what they do, nothing waits for itself.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.kinds import link_of
 from flowbook.exec.placement.decisions import Placement
-from flowbook.exec.placement.jobs import jobs_of, transfer_among
-from flowbook.exec.placement.place import AS_BUILT
+from flowbook.exec.placement.jobs import transfer_among
 from flowbook.exec.placement.simulation import Job, Simulation, Transfer
-from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
@@ -65,13 +64,14 @@ def late_receives(
     """What is to be received later than it could be.
 
     Args:
-        jobs: what runs.
+        jobs: what runs, in the order in which devices take it.
         placed: the device of each.
         ends: when each ends, in a step in which nothing is received late.
         transfer: what transfers take.
         waits: what may be delayed, and by what.
     """
-    first: dict[Key, tuple[float, int]] = {}
+    # When each value is needed, how large it is, and which job takes it first.
+    first: dict[Key, tuple[float, int, int]] = {}
     for index, job in enumerate(jobs):
         device = placed[index]
         if waits.is_apart[device]:
@@ -80,21 +80,26 @@ def late_receives(
                 if maker >= 0 and placed[maker] != device and size >= LEAST_BYTES:
                     is_once = waits.is_once[index] and waits.is_once[maker]
                     key, wanted = (maker, port, device), begin if is_once else 0.0
-                    first[key] = min(wanted, first.get(key, (wanted, 0))[0]), size
-    before: dict[int, list[tuple[float, int]]] = {}
+                    before, _, taker = first.get(key, (wanted, size, index))
+                    first[key] = min(wanted, before), size, taker
+    ended: dict[int, list[tuple[float, int]]] = {}
     if first:
         for index in waits.may_delay:
-            before.setdefault(placed[index], []).append((ends[index], index))
-        for each in before.values():
+            ended.setdefault(placed[index], []).append((ends[index], index))
+        for each in ended.values():
             each.sort()
     found: dict[Key, Late] = {}
-    for key, (wanted, size) in first.items():
+    for key, (wanted, size, taker) in first.items():
         maker, _, device = key
         latest = wanted - transfer(size, placed[maker], device)
-        over = before.get(device, [])
-        place = bisect_right(over, (latest, len(jobs))) - 1
-        if place >= 0 and over[place][0] > ends[maker]:
-            found[key] = Late(over[place][1], over[place][0])
+        over = ended.get(device, [])
+        for place in range(bisect_right(over, (latest, len(jobs))) - 1, -1, -1):
+            end, index = over[place]
+            if end <= ends[maker]:
+                break
+            if index < taker:
+                found[key] = Late(index, end)
+                break
     return found
 
 
@@ -116,22 +121,27 @@ def waits_of(graph: Subgraph, devices: Sequence[Device]) -> Waits:
         for index, node in enumerate(graph.nodes)
         if is_once[index] and is_sure[node] and node.op_def.is_pure and not node.op_def.is_router
     ]
-    return Waits([device.kind not in HOST for device in devices], is_once, may_delay)
+    return Waits([link_of(device.kind) is not None for device in devices], is_once, may_delay)
 
 
 def delays_in(
-    graph: Subgraph, devices: Sequence[Device], placement: Placement
+    graph: Subgraph, devices: Sequence[Device], placement: Placement, jobs: Sequence[Job]
 ) -> dict[tuple[int, str], Node]:
-    """For values and the devices that receive them late the nodes that these wait for."""
-    if all(device.kind in HOST for device in devices):
+    """For values and the devices that receive them late the nodes that these wait for.
+
+    Args:
+        graph: what runs, in the order in which devices take it.
+        devices: those that there are.
+        placement: where each node runs.
+        jobs: the nodes, as the simulation sees them.
+    """
+    if all(link_of(device.kind) is None for device in devices):
         return {}
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     if len(set(placed)) == 1:
         return {}
-    jobs = jobs_of(graph, [device.kind for device in devices], AS_BUILT)
     transfer = transfer_among(devices)
-    # In the order in which devices take them.
     simulation = Simulation(jobs, len(devices), transfer)
     for index, device in enumerate(placed):
         simulation.run_on(index, device)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flowbook.exec.devices.kinds import link_of
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import PlanNode, Program
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import op_keyed
@@ -17,7 +18,7 @@ from flowbook.graph.model.shape import Shape
 
 def is_apart(device: str) -> bool:
     """Whether a device's memory is not the host's."""
-    return DeviceSpec.parse(device).kind not in HOST
+    return link_of(DeviceSpec.parse(device).kind or "") is not None
 
 
 class Spec(NamedTuple):

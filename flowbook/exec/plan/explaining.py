@@ -16,16 +16,21 @@ from flowbook.exec.placement.measurements import Measurements
 from flowbook.exec.placement.place import place
 from flowbook.exec.placement.receiving import late_receives, waits_of
 from flowbook.exec.placement.search import Search
-from flowbook.exec.placement.simulation import order_of, ranks
+from flowbook.exec.plan.drafts import is_apart
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import Lossy, lossy_values, reduced
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.control_flow.stacks import pop, pop_from_host, push, push_to_host
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped, shaped
 
 _NOTHING = Settled()
+
+# Which output holds which input, of what stacks hold where it is, and what they hold on the host.
+_HOLDING = {push: {0: 1}, pop: {0: 0}}
+_SWAPPING = {push_to_host: {0: 1}, pop_from_host: {0: 0}}
 
 # It is said when another placement would end so much earlier.
 _WORTH_SAYING = 0.95
@@ -114,7 +119,12 @@ def _explained(
     """The plan of a run that is placed in some way."""
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
-    outputs = [_outputs(node, graph, index, costs.shapes) for node in nodes]
+    outputs = [
+        _outputs(
+            node, graph, index, costs.shapes, is_apart(placement.device_of(node.operation).name)
+        )
+        for node in nodes
+    ]
     course = _course(graph, devices, placement, costs, outputs, is_lossy)
     planned = {
         node.operation: Planned(
@@ -130,7 +140,7 @@ def _explained(
     return Explanation(
         signature,
         planned,
-        _loads(graph, devices, placement, course),
+        _loads(graph, devices, placement, costs, course),
         [
             Moved(
                 _named(graph, each.maker, each.port),
@@ -183,19 +193,22 @@ def _course(
     index = {node: i for i, node in enumerate(graph.nodes)}
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
     kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
-    order = order_of(jobs, ranks(jobs, transfer))
-    how = jobs, order, placed, len(devices), transfer, outputs, kept
+    # In the order in which devices take them.
+    how = jobs, range(len(jobs)), placed, len(devices), transfer, outputs, kept
     ends = follow(*how).ends
     late = late_receives(jobs, placed, ends, transfer, waits_of(graph, devices))
     return follow(*how, {key: each.begin for key, each in late.items()})
 
 
 def _outputs(
-    node: Node, graph: Subgraph, index: Mapping[Node, int], shapes: Shaped
+    node: Node, graph: Subgraph, index: Mapping[Node, int], shapes: Shaped, is_apart: bool
 ) -> list[Output]:
     """What a node gives, and what of it lies in other values' memory."""
     operation, op_def = shapes.of(node.operation), node.op_def
     aliases = {} if op_def.computes else op_def.aliases or {}
+    if op_def in _HOLDING or (op_def in _SWAPPING and not is_apart):
+        # A stack holds what was pushed, and gives that back.
+        aliases = _HOLDING.get(op_def) or _SWAPPING[op_def]
     found = []
     for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
         whole = size_of(dtype.size, shape)
@@ -216,14 +229,20 @@ def _outputs(
 
 
 def _loads(
-    graph: Subgraph, devices: Sequence[Device], placement: Placement, course: Course
+    graph: Subgraph,
+    devices: Sequence[Device],
+    placement: Placement,
+    costs: Costs,
+    course: Course,
 ) -> dict[str, Load]:
     variables = dict.fromkeys([device.name for device in devices], 0)
-    operations = dict.fromkeys(variables, 0)
+    operations, swapped = dict.fromkeys(variables, 0), dict.fromkeys(variables, 0)
     for node in graph.nodes:
         name = placement.device_of(node.operation).name
         operations[name] += 1
         variables[name] += variable_bytes(node)
+        if node.op_def is push_to_host:
+            swapped[name] += costs.work(node).swapped * costs.trips(node)
     loads = {}
     for number, device in enumerate(devices):
         peak, held = course.peak(number)
@@ -234,6 +253,7 @@ def _loads(
             peak,
             sum(each.size for each in course.crossings if each.destination == number),
             [(_named(graph, each.maker, each.port), each.size) for each in held[:MOST_NAMED]],
+            swapped[device.name],
         )
     return loads
 

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from flowbook.exec.placement.decisions import Decision, Placement
+from flowbook.exec.plan.drafts import is_apart
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.called import called
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import called
 from flowbook.graph.model.tensor import Tensor
 
 # So many operations of a critical path are named.
@@ -50,8 +52,11 @@ class Load(NamedTuple):
         busy: how many seconds it computes.
         variable_bytes: of the variables that live there and are part of the run.
         value_bytes: of the other values, at most at once; of a loop those of one iteration count.
+            What kernels take while they compute is not known, and does not count.
         received_bytes: of what it receives from the host's memory and other devices.
         largest: the values that take most where `value_bytes` do, with their bytes.
+        swapped_bytes: of the values that wait in host memory for their gradients, of all iterations
+            of a loop together. Where the device's memory is the host's, that saves nothing.
     """
 
     operations: int
@@ -60,6 +65,7 @@ class Load(NamedTuple):
     value_bytes: int
     received_bytes: int
     largest: Sequence[tuple[str, int]]
+    swapped_bytes: int = 0
 
     @property
     def peak_bytes(self) -> int:
@@ -190,7 +196,7 @@ class Explanation(Report):
             for name, load in self.loads.items()
         ]
         return Table(
-            f"{in_seconds(self.seconds)} predicted, {len(self.transfers):,} transfers of "
+            f"{in_seconds(self.seconds)} predicted, {counted(len(self.transfers), 'transfer')} of "
             f"{in_bytes(self.transferred_bytes)}",
             ("device", "operations", "busy", "memory at most", "received"),
             rows,
@@ -207,10 +213,19 @@ class Explanation(Report):
             if left_out > 0:
                 names = [*names[:half], f"{left_out:,} more", *names[-half:]]
             notes.append(f"The step ends when this is done: {', '.join(names)}.")
+        for name, load in self.loads.items():
+            if load.swapped_bytes:
+                waiting = f"{in_bytes(load.swapped_bytes)} of {name} wait"
+                notes.append(
+                    f"{waiting} in host memory for their gradients."
+                    if is_apart(name)
+                    else f"{waiting} where they are for their gradients: it has the host's memory, "
+                    "and nothing is gained by swapping."
+                )
         count = sum(each.is_measured for each in self.operations.values())
         if count:
             notes.append(
-                f"What {count:,} of {len(self.operations):,} operations take was measured."
+                f"What {count:,} of {counted(len(self.operations), 'operation')} take was measured."
             )
         if self.better is not None:
             taken = ": `sess.replace(plan.better)` takes that" if self._is_here else ""

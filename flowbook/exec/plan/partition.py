@@ -266,6 +266,7 @@ class _Partition:
                 found,
                 f"{name}/recv",
                 key=key,
+                source=source.device,
                 dtype=dtype,
                 on_host=on_host,
                 may_be_dead=self._may_be_dead(value),

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.homes import place_with_homes
+from flowbook.exec.placement.jobs import jobs_of
+from flowbook.exec.placement.place import AS_BUILT
 from flowbook.exec.placement.receiving import delays_in
+from flowbook.exec.placement.simulation import Job
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
@@ -73,11 +76,13 @@ class Growing(NamedTuple):
         prepared: the prepared signature.
         graph: what the passes have left of it.
         part: the same frozen, before it was taken apart for several devices.
+        jobs: its nodes as the simulation of a step sees them; none on one device.
     """
 
     prepared: Prepared
     graph: Subgraph
     part: Part
+    jobs: Sequence[Job]
 
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
@@ -120,8 +125,11 @@ def grow(
     before = base.prepared if base is not None else None
     graph = reduced(signature, base.graph if base is not None else None)
     placed = before.placement if before is not None else None
-    placement = place_with_homes(graph, devices, placed, settled, is_soft=is_soft)
-    schedule(graph)
+    jobs: Sequence[Job] = ()
+    if len(devices) > 1:
+        kinds = [device.kind for device in devices]
+        jobs = jobs_of(graph, kinds, AS_BUILT, begun=base.jobs if base is not None else ())
+    placement = place_with_homes(graph, devices, placed, settled, is_soft=is_soft, jobs=jobs)
     sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:
         sources[node.operation.id] = node.operation
@@ -139,7 +147,8 @@ def grow(
     )
     if len(devices) > 1:
         where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
-        late = {key: graph.index[n] for key, n in delays_in(graph, devices, placement).items()}
+        delays = delays_in(graph, devices, placement, jobs)
+        late = {key: graph.index[node] for key, node in delays.items()}
         program = partition(
             program, [where[i] for i in range(len(part.nodes))], late, lossy_values(graph, lossy)
         )
@@ -152,7 +161,7 @@ def grow(
         graph.went,
         placement,
     )
-    return Growing(prepared, graph, part)
+    return Growing(prepared, graph, part, jobs)
 
 
 def lossy_values(graph: Subgraph, lossy: Lossy) -> Callable[[int], bool]:
@@ -164,10 +173,11 @@ def lossy_values(graph: Subgraph, lossy: Lossy) -> Callable[[int], bool]:
 
 
 def reduced(signature: Signature, base: Subgraph | None = None) -> Subgraph:
-    """What is left to run for a signature."""
+    """What is left to run for a signature, in the order in which it runs."""
     graph = prune(signature.fetches, signature.targets, signature.feeds, base)
     order_state(graph)
     rewrite(graph)
+    schedule(graph)
     return graph
 
 

@@ -16,6 +16,7 @@ from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.report import Report, Table, in_bytes
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
@@ -60,8 +61,9 @@ class Replacement(Report):
         rows = [(s.name, s.source, s.destination, in_bytes(s.bytes)) for s in self.state]
         total = in_bytes(sum(each.bytes for each in self.state))
         return Table(
-            f"{len(self.operations):,} operations run elsewhere, {len(rows):,} resources of "
-            f"{total} moved, {self.dropped:,} prepared steps are prepared anew",
+            f"elsewhere: {counted(len(self.operations), 'operation')}, "
+            f"{counted(len(rows), 'resource')} of {total}; "
+            f"prepared anew: {counted(self.dropped, 'step')}",
             ("resource", "from", "to", "bytes"),
             rows,
             (),

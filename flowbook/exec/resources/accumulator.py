@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_attributes
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.touch import ACCUMULATOR, SPARSE_ACCUMULATOR
@@ -28,16 +29,19 @@ class Accumulator(WaitingResource):
         kind: the name of its kind of resource.
         name: what errors call it.
         attributes: those of the operation that owns it.
+        device: where it lives.
 
     Attributes:
+        device: likewise.
         size: how many gradients there are.
         step: the step that gradients have to be of, or of a later one.
     """
 
     is_initialized = False
 
-    def __init__(self, kind: str, name: str, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, name: str, attributes: Mapping[str, Any], device: Device) -> None:
         super().__init__(lines=2)
+        self.device = device
         self.kind = kind
         self.name = name
         self.size = 0
@@ -70,6 +74,18 @@ class Accumulator(WaitingResource):
             return None
         return f"another {self.kind}, not a {definition.kind}"
 
+    @property
+    def bytes(self) -> int:
+        """How much memory what has been added up takes."""
+        return sum(part.nbytes for part in self._sums or ())
+
+    def move(self, device: Device) -> None:
+        """Have it live on another device, with what has been added up."""
+        with self._lock:
+            if self._sums is not None and device is not self.device:
+                self._sums = tuple([device.take(self.device.send(part)) for part in self._sums])
+            self.device = device
+
     def forget(self) -> None:
         """Drop what has been added up."""
         with self._lock:
@@ -79,7 +95,8 @@ class Accumulator(WaitingResource):
 
     def add(self, gradient: Sums) -> None:
         """Add a gradient to the others."""
-        self._sums = self._own(gradient) if self._sums is None else self._added(gradient)
+        function = self._own if self._sums is None else self._added
+        self._sums = self.device.run(function, (gradient,))
         self.size += 1
 
     def drop(self) -> tuple[Sums | None, int]:
@@ -99,10 +116,14 @@ class Accumulator(WaitingResource):
 
     def result(self, sums: Sums, size: int) -> Sums:
         """What is given of gradients that were added up."""
-        [total] = sums
-        return (np.asarray(total / total.dtype.type(size) if self.takes_mean else total),)
+        return self.device.run(self._result, (sums, size))  # type: ignore[no-any-return]
 
     # What kinds differ in
+
+    def _result(self, sums: Sums, size: int) -> Sums:
+        [total] = sums
+        mean = total / total.dtype.type(size) if self.takes_mean else total
+        return (self.device.xp.asarray(mean),)
 
     def _check(self, *gradient: Any) -> None:
         [value] = gradient
@@ -115,7 +136,7 @@ class Accumulator(WaitingResource):
             )
 
     def _own(self, gradient: Sums) -> Sums:
-        return tuple([np.array(part) for part in gradient])
+        return tuple([part.copy() for part in gradient])
 
     def _added(self, gradient: Sums) -> Sums:
         # A new array: an interrupt leaves the old one or has the new one.
@@ -124,10 +145,9 @@ class Accumulator(WaitingResource):
 
 
 class SparseAccumulator(Accumulator):
-    """The same of rows: each row's mean is of those gradients that have it."""
+    """The same of rows, in host memory: each row's mean is of those gradients that have it."""
 
-    def result(self, sums: Sums, size: int) -> Sums:
-        """The indices in their order, the rows, and the shape of the whole."""
+    def _result(self, sums: Sums, size: int) -> Sums:
         indices, rows, shape = sums
         found, places, counts = np.unique(indices, return_inverse=True, return_counts=True)
         total = np.zeros((len(found), *rows.shape[1:]), rows.dtype)
@@ -182,6 +202,8 @@ class _Apply(Attempt):
                 self._accumulator.add(self._gradient)
             except InvalidArgumentError as error:
                 return self.end(error)
+        # It may lie in a device's memory, and whoever called lasts until the next collection.
+        self._gradient = ()
         return self.end()
 
     def wish(self) -> str:
@@ -245,9 +267,10 @@ class _SetStep(Attempt):
 
 @makes(ACCUMULATOR)
 def _accumulator(birth: Birth) -> Accumulator:
-    return Accumulator(ACCUMULATOR.name, birth.key.name, birth.attributes)
+    return Accumulator(ACCUMULATOR.name, birth.key.name, birth.attributes, birth.device)
 
 
 @makes(SPARSE_ACCUMULATOR)
 def _sparse_accumulator(birth: Birth) -> SparseAccumulator:
-    return SparseAccumulator(SPARSE_ACCUMULATOR.name, birth.key.name, birth.attributes)
+    how = birth.key.name, birth.attributes, birth.device
+    return SparseAccumulator(SPARSE_ACCUMULATOR.name, *how)

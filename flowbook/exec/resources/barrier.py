@@ -11,7 +11,7 @@ import numpy as np
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.queue_elements import rows_of, stacked
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_attributes
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.touch import BARRIER

@@ -65,20 +65,24 @@ class Gate:
                 self._changed.notify_all()
 
     @contextmanager
-    def closed(self, deadline: float | None) -> Iterator[None]:
+    def closed(self, deadline: float | None, doing: str) -> Iterator[None]:
         """In the block nobody is inside.
+
+        Args:
+            deadline: when to give up, on the clock of `time.monotonic`; None never.
+            doing: what the block does, such as "variables are saved".
 
         Raises:
             DeadlineExceededError: if the deadline passes before all have come out; it says who has
                 not.
             FailedPreconditionError: if it is a step inside that asks for it.
         """
-        self._check_outside()
+        self._check_outside(doing)
         with self._closing:
             closer = Passage((), str, deadline)
             try:
                 self._closer = weakref.ref(closer)
-                self._await_empty(deadline)
+                self._await_empty(deadline, doing)
                 yield
             finally:
                 self._closer = None
@@ -95,23 +99,22 @@ class Gate:
         found = [self._inside.get(id(step)) for step in _steps.get() if step is not besides]
         return any(ref is not None and ref() is not None for ref in found)
 
-    def _check_outside(self) -> None:
+    def _check_outside(self, doing: str) -> None:
         if self._has_inside():
             raise FailedPreconditionError(
-                "variables are saved and restored between two steps, and this is inside of one "
-                "that writes some",
+                f"{doing} between two steps, and this is inside of one that writes variables",
                 hint="do it after the run, or in a run that writes no variables",
             )
 
-    def _await_empty(self, deadline: float | None) -> None:
+    def _await_empty(self, deadline: float | None, doing: str) -> None:
         with self._changed:
             while inside := [each for ref in list(self._inside.values()) if (each := ref())]:
-                self._check_outside()  # Another part of its step may have gone in meanwhile.
+                self._check_outside(doing)  # Another part of its step may have gone in meanwhile.
                 if _is_over(deadline):
                     blockers = "; ".join([passage.what() for passage in inside])
                     raise DeadlineExceededError(
-                        "variables are saved and restored between two steps, and for all of the "
-                        f"time that the timeout allows one was under way: {blockers}"
+                        f"{doing} between two steps, and for all of the time that the timeout "
+                        f"allows one was under way: {blockers}"
                     )
                 del inside
                 self._changed.wait(_LONGEST_WAIT)
@@ -228,9 +231,9 @@ def shares(whole: Passage, writes: Sequence[bool]) -> list[Share]:
 
 
 @contextmanager
-def all_closed(gates: Sequence[Gate], deadline: float | None) -> Iterator[None]:
+def all_closed(gates: Sequence[Gate], deadline: float | None, doing: str) -> Iterator[None]:
     """In the block nobody is inside of any of the gates, which are always in the same order."""
     with ExitStack() as block:
         for gate in gates:
-            block.enter_context(gate.closed(deadline))
+            block.enter_context(gate.closed(deadline, doing))
         yield

@@ -10,7 +10,7 @@ from typing import Any
 
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.model.touch import MUTEX
 

@@ -23,7 +23,7 @@ from flowbook.exec.resources.queue_elements import (
     stacked,
 )
 from flowbook.exec.resources.waiting import Attempt, Line, WaitingResource
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import (
@@ -146,6 +146,13 @@ class Queue(WaitingResource):
         with self._lock:
             self.failure = failure
             self.stop_admitting(is_cancelling)
+            self._serve()
+        self._report()
+
+    def bound(self, is_bounded: bool) -> None:
+        """Have it take no more elements than its capacity, as it does at first, or any number."""
+        with self._lock:
+            self.capacity = self._attributes["capacity"] if is_bounded else -1
             self._serve()
         self._report()
 

@@ -77,6 +77,33 @@ class InOrder:
         self._elements.clear()
 
 
+class Numbered(InOrder):
+    """First in, first out, each with its number.
+
+    Attributes:
+        next: the number behind those of all that were taken.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next: int = 0
+
+    @property
+    def first(self) -> int:
+        """The least number of what is there, or will be put in."""
+        return min((number for number, _ in self), default=self.next)
+
+    def take(self, target: deque[Element], count: int) -> None:
+        """See `Elements`."""
+        # What was put back does not count again.
+        self.next = max(self.next, 1 + max(number for number, _ in self))
+        super().take(target, count)
+
+    def components(self, taken: Element) -> Element:
+        """See `Elements`."""
+        return taken[1]  # type: ignore[no-any-return]
+
+
 class LatestFirst(InOrder):
     """Last in, first out."""
 

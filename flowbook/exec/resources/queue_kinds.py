@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import operator
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
@@ -22,6 +23,7 @@ from flowbook.exec.resources.queue_elements import (
     InBuckets,
     InOrder,
     LatestFirst,
+    Numbered,
     Shuffled,
     exhaust,
     padded,
@@ -29,7 +31,7 @@ from flowbook.exec.resources.queue_elements import (
 )
 from flowbook.exec.resources.random_state import seeded
 from flowbook.exec.resources.waiting import Attempt
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -88,6 +90,65 @@ class SourceQueue(Queue):
     @property
     def _taken(self) -> int:
         return self._put - self._dropped - len(self.elements)
+
+
+class UnfilledQueue(Queue):
+    """A queue of what a source has by numbers: who takes an element makes it.
+
+    Nobody fills it; it holds what a step that was given up had taken. A checkpoint keeps its place.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    elements: Numbered
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(FIFO_QUEUE.name, name, attributes, Numbered())
+        self._source = attributes["source"]()
+
+    @property
+    def available(self) -> int:
+        """How many elements may be taken out; the next one is made if there is none."""
+        if not self.elements and not self.is_closed:
+            self._make()
+        return len(self.elements)
+
+    def _make(self) -> None:
+        start = time.monotonic()
+        number = self.elements.next
+        try:
+            found = self._source[number]
+        except IndexError:
+            self.stop_admitting(is_cancelling=False)
+            return
+        element = tuple([value if value.flags.owndata else value.copy() for value in found])
+        self.put(deque([(number, element)]), 1)
+        # Who takes an element waits while it is made.
+        self._taking.waited += time.monotonic() - start
+
+    def state(self) -> Any:
+        """How many elements have been taken."""
+        with self._lock:
+            return self.elements.first
+
+    def set_state(self, state: Any) -> None:
+        """Go on behind so many elements of the source."""
+        taken = operator.index(state)
+        if taken < 0:
+            raise ValueError(f"{taken} elements cannot have been taken")
+        with self._lock:
+            self._dropped += len(self.elements)
+            self.elements.clear()
+            self.elements.next = taken
+            self.is_closed = False
+
+    def start_over(self) -> None:
+        """See `Queue`."""
+        self.set_state(0)
+
+    forget = start_over
 
 
 class BucketQueue(Queue):
@@ -201,7 +262,8 @@ class _DequeueBucket(Attempt):
 def _fifo_queue(birth: Birth) -> Queue:
     name, attributes = birth.key.name, birth.attributes
     if "source" in attributes:
-        return SourceQueue(name, attributes)
+        kind = SourceQueue if attributes["capacity"] else UnfilledQueue
+        return kind(name, attributes)
     return Queue(FIFO_QUEUE.name, name, attributes, InOrder())
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from flowbook.exec.files.formats import FORMATS, Place, Record
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.touch import READER

@@ -131,9 +131,9 @@ class Store:
         with self._lock:
             return self._own.get(key)
 
-    def first_state(self, key: ResourceKey, definition: Definition) -> Any:
-        """The state of a resource that has not been used yet; its kind has one."""
-        return self._made(key, definition, lambda has_value: None).state()
+    def unused(self, key: ResourceKey, definition: Definition) -> Any:
+        """A resource like the one of a key that nothing has used, and nothing will find."""
+        return self._made(key, definition, lambda has_value: None)
 
     def _made(
         self, key: ResourceKey, definition: Definition, announce: Callable[[bool], None]

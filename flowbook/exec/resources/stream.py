@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
 from flowbook.exec.resources.kinds import Birth, Lasting, makes
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.touch import STREAM
 
 
@@ -17,10 +17,10 @@ class Stream(Lasting):
     """The elements that a source gives to one session, from the first on.
 
     Args:
-        source: makes an iterator over them; is called when the first is wanted.
+        source: makes an iterable of them; is called when the first is wanted.
     """
 
-    def __init__(self, source: Callable[[], Iterator[Any]]) -> None:
+    def __init__(self, source: Callable[[], Iterable[Any]]) -> None:
         self._source = source
         self._iterator: Iterator[Any] | None = None
         self._is_over = False
@@ -51,7 +51,7 @@ class Stream(Lasting):
             raise CancelledError("its session has ended")
         try:
             if self._iterator is None:
-                self._iterator = self._source()
+                self._iterator = iter(self._source())
             return next(self._iterator)
         except StopIteration:
             raise OutOfRangeError("it has come to its end") from None

@@ -16,7 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.async_context import AsyncContext
 
 
 class Attempt:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from flowbook.exec.devices.figures import Figures, Link
 from flowbook.exec.placement.cost_model import Costs, Work
-from flowbook.exec.placement.machine import Figures, Link, Machine, curve_of, keep
+from flowbook.exec.placement.machine import Machine, curve_of, keep
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds, scaled
 from flowbook.exec.session.probes import Probe, probes

@@ -14,14 +14,13 @@ from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.master import Master
 from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
-from flowbook.exec.signature.compound_feeds import expanded_keys
-from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
-from flowbook.exec.signature.fetches import Rebuild, flatten
-from flowbook.exec.signature.signature import Signature
+from flowbook.exec.signature.asking import asked
+from flowbook.exec.signature.feeds import Feed, check_mapping
+from flowbook.exec.signature.fetches import Rebuild
 from flowbook.exec.signature.spelling import is_lasting, spelling
 from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
+from flowbook.graph.redefinition.stale_runs import check_stale
 
 # How many spellings of signatures a session remembers.
 MOST_REMEMBERED = 4096
@@ -82,14 +81,8 @@ class Calls:
 
     def call(self, fetches: Any, keys: Sequence[Any]) -> Call:
         """The call of fetches and of what is fed, which is not remembered."""
-        flat = flatten(self._graph, fetches)
+        flat, specs, signature = asked(self._graph, fetches, keys)
         warn_of_unasked_values(self._graph, fetches)
-        specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(keys)]
-        check_no_duplicates(specs)
-        signature = Signature(
-            tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
-        )
-        check_feeds(signature.fetches, signature.targets, signature.feeds)
         prepared = self._master.prepare(signature, self.instruments.rewriting)
         is_stale = check_stale(prepared.operations, signature.feeds)
         run = self.instruments.running(self._master, prepared)

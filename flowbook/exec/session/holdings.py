@@ -16,8 +16,8 @@ from flowbook.exec.kernels.numerics import check_same
 from flowbook.exec.master import Master
 from flowbook.exec.session.taken_values import fitting
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.model.site import Site
 
 _CLOSED = "closed the session that this cell made before"
 _STARTS_AFRESH = "; its variables start afresh"

@@ -89,7 +89,8 @@ class QueueUse:
         operation: its operation's name.
         kind: its operation's type.
         place: where it was defined.
-        capacity: how many elements it holds at most; -1 if there is no limit.
+        capacity: how many elements it holds at most; -1 if there is no limit, 0 if who takes one
+            makes it.
         fill: how many it holds.
         put: how many were put in, in all.
         taken: how many were taken out, in all.
@@ -163,7 +164,7 @@ class InputPipeline(Report):
                 scaled(use.taken_rate).rstrip(),
                 percent(use.room_share),
                 percent(use.element_share),
-                "; ".join(map(str, use.runners)) or "none",
+                "; ".join(map(str, use.runners)) or ("none" if use.capacity else "not needed"),
             ]
             for use in self.queues
         ]
@@ -415,6 +416,12 @@ def _reason(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -
         reason += f", {link} waits for queue {place.name!r}"
         link, runner, none = "whose runner", ", whose runner", ", which no runner fills"
     use = uses[place.operation]
+    if not use.capacity:
+        each = in_seconds(use.element_share / use.taken_rate)
+        return (
+            f"each run makes its element of queue {place.name!r} itself, in {each}; `prefetch` has "
+            "a thread make some ready"
+        )
     if not use.runners:
         return reason + none
     made = use.put_rate * use.seconds

@@ -10,11 +10,10 @@ import numpy as np
 
 from flowbook.exec.master import Master
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
-from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.signature.asking import asked
+from flowbook.exec.signature.compound_feeds import expanded, has_compound
+from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import Flat, flatten
-from flowbook.exec.signature.signature import Signature
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.ancestors import closing, taken_by
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -22,8 +21,9 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
+from flowbook.graph.redefinition.stale_runs import check_stale
 from flowbook.graph.rewrite.prune import is_replaced
 
 __all__ = ["PartialRun"]
@@ -46,16 +46,9 @@ class PartialRun:
         feeds: Sequence[Any],
     ) -> None:
         self._graph = master.graph
-        flat = flatten(self._graph, fetches)
+        flat, specs, signature = asked(self._graph, fetches, feeds, arrives_late=True)
         if not flat.tensors and not flat.targets:
             raise InvalidArgumentError(f"a partial run fetches something, not {fetches!r}")
-        specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
-        check_no_duplicates(specs)
-        tensors = tuple([spec.tensor for spec in specs])
-        signature = Signature(
-            tuple(flat.tensors), tuple(flat.targets), tensors, (True,) * len(specs)
-        )
-        check_feeds(signature.fetches, signature.targets, signature.feeds)
         prepared = master.prepare(signature, instruments)
         check_stale(prepared.operations, signature.feeds)
         self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}

@@ -14,7 +14,8 @@ import numpy as np
 
 from flowbook.exec.instruments.retained_feeds import RetainedFeeds
 from flowbook.exec.plan.failure import deadline_after
-from flowbook.exec.signature.feeds import Feed
+from flowbook.exec.signature.compound_feeds import expanded
+from flowbook.exec.signature.feeds import Feed, check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.dtypes import resource
@@ -98,7 +99,8 @@ def _read_handles(operations: list[Operation], given: Collection[Tensor]) -> Ite
 def peek(
     master: Master,
     item: Any,
-    feeds: RetainedFeeds | None,
+    feeds: Mapping[Any, Any] | None,
+    retained: RetainedFeeds | None,
     most_bytes: int = MOST_BYTES,
     timeout: float = SECONDS,
 ) -> Any:
@@ -109,9 +111,12 @@ def peek(
     if len(tensors) != 1:
         raise InvalidTypeError(f"one tensor or variable is looked at, not {item!r:.80}")
     [tensor] = tensors
-    given: Mapping[Tensor, Any] = feeds.latest if feeds is not None else {}
+    check_mapping(feeds)
+    given = dict(retained.latest) if retained is not None else {}
+    for key, value in expanded(feeds or {}).items():
+        given[feedable(master.graph, key)] = value
     held = master.graph.values.held_by(master)
-    error = _refusal(tensor, needs(tensor, given), held, feeds, most_bytes)
+    error = _refusal(tensor, needs(tensor, given), held, retained, most_bytes)
     if error is not None:
         raise error
     feeds_used = used(tensor, given)
@@ -136,7 +141,7 @@ def _refusal(
     tensor: Tensor,
     needed: Needs,
     held: Collection[ResourceKey],
-    feeds: RetainedFeeds | None,
+    retained: RetainedFeeds | None,
     most_bytes: int,
 ) -> OpError | None:
     size = (tensor.shape.size or 0) * (tensor.dtype.size or 0)
@@ -158,21 +163,21 @@ def _refusal(
             hint="run something that uses it, or its initializer",
         )
     if needed.placeholders:
-        return _unfed(tensor, needed.placeholders, feeds)
+        return _unfed(tensor, needed.placeholders, retained)
     return None
 
 
 def _unfed(
-    tensor: Tensor, placeholders: tuple[Tensor, ...], feeds: RetainedFeeds | None
+    tensor: Tensor, placeholders: tuple[Tensor, ...], retained: RetainedFeeds | None
 ) -> InvalidArgumentError:
     names = ", ".join(repr(t.name) for t in placeholders[:3])
     more = f" and {len(placeholders) - 3:,} more" if len(placeholders) > 3 else ""
-    if feeds is None:
-        hint = "after sess.retain_feeds(), the feeds of the last run are used"
-    elif feeds.left_out:
-        hint = f"the last run's feeds took {feeds.left_out:,} bytes, more than are retained"
+    if retained is None:
+        hint = "sess.peek(tensor, {x: value}); after sess.retain_feeds(), the last run's are used"
+    elif retained.left_out:
+        hint = f"the last run's feeds took {retained.left_out:,} bytes, more than are retained"
     else:
-        hint = "run something that feeds them: the last run did not"
+        hint = "sess.peek(tensor, {x: value}), or run something that feeds them"
     lack = "has no value" if len(placeholders) == 1 else "have no values"
     return InvalidArgumentError(f"{tensor.name} needs {names}{more}, which {lack} here", hint=hint)
 

@@ -11,13 +11,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.report import Report, Table, in_seconds
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.touch import RANDOM_STATE, VARIABLE, Access
+from flowbook.graph.model.whole_numbers import as_whole
 
 # Before steps are timed so many run, in which code is written; so many are timed at least.
 _BEFORE = 3
@@ -75,7 +79,7 @@ class PlacementSearch(Report):
         if self.plan is not self.candidates[0].plan:
             notes.append("`sess.replace(found.plan)` takes the best.")
         interrupted = ", until it was interrupted" if self.is_interrupted else ""
-        title = f"{self.tried:,} placements simulated{interrupted}"
+        title = f"{counted(self.tried, 'placement')} simulated{interrupted}"
         return Table(title, ("placement", "predicted", "measured"), rows, notes, (1, 2))
 
 
@@ -162,11 +166,11 @@ def search_of(seconds: Any, tries: Any, seed: Any) -> Search:
     Raises:
         InvalidArgumentError: if a number is not positive, or none.
     """
-    is_time = isinstance(seconds, int | float) and 0 < seconds < math.inf
+    is_time = isinstance(seconds, int | float | np.number) and 0 < seconds < math.inf
     if not is_time or isinstance(seconds, bool):
         raise InvalidArgumentError(f"seconds is how long to search, more than 0, not {seconds!r}")
-    if tries is not None and (isinstance(tries, bool) or not isinstance(tries, int) or tries < 1):
+    if tries is not None and (as_whole(tries) or 0) < 1:
         raise InvalidArgumentError(f"tries is a number of placements from 1 on, not {tries!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int):
+    if as_whole(seed) is None:
         raise InvalidArgumentError(f"seed is an integer, not {seed!r}")
     return Search(seconds / 2, tries, seed)

@@ -20,7 +20,8 @@ from flowbook.graph.ops.arrays.gathering import gather
 from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
-from flowbook.graph.ops.basis.shaping import reshape, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.tensordot import tensordot
 from flowbook.graph.ops.math.arithmetic import maximum
@@ -31,7 +32,8 @@ from flowbook.graph.ops.nn.clipping import clip_by_global_norm
 from flowbook.graph.ops.nn.losses import l2_loss, sparse_softmax_cross_entropy_with_logits
 from flowbook.graph.ops.nn.normalisation import local_response_normalization, moments
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean
-from flowbook.graph.ops.state.variables import Variable, assign_sub
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import assign_sub
 from flowbook.graph.ops.windows.convolution import conv2d
 from flowbook.graph.ops.windows.pooling import avg_pool, max_pool
 

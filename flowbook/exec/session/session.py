@@ -2,8 +2,8 @@
 
 It is thin. What fetches and feeds have come to mean is remembered in `calls.py`, and the master
 runs it: on the hot path that is a look-up and one call. What its variables begin with, and what
-becomes of their values at its end, is in `holdings.py`; what watches its runs in
-`exec/instruments`.
+becomes of their values at its end, is in `holdings.py`; where operations are to run in
+`planner.py`; what watches its runs in `exec/instruments`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
-from flowbook.exec.devices.local import imagined_devices, local_devices
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
@@ -33,46 +32,36 @@ from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.local_master import LocalMaster
 from flowbook.exec.master import Master
-from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
-from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.calls import Call, Calls
-from flowbook.exec.session.given_placement import moves_of
 from flowbook.exec.session.holdings import Holdings
 from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
-from flowbook.exec.session.placement_search import (
-    PlacementSearch,
-    Running,
-    search_of,
-    searched,
-    what_stays,
-)
+from flowbook.exec.session.placement_search import PlacementSearch, search_of
+from flowbook.exec.session.planner import Planner
 from flowbook.exec.signature.compound_feeds import expanded, has_compound
-from flowbook.exec.signature.feeds import Feed, check_mapping, feedable
-from flowbook.exec.signature.fetches import flatten
-from flowbook.exec.signature.signature import Signature
+from flowbook.exec.signature.feeds import check_mapping
 from flowbook.exec.signature.spelling import spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidTypeError,
+    hides_frames,
     without_internal_frames,
 )
-from flowbook.graph.model.shape import Shape
-from flowbook.graph.model.site import Site
+from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.storing.files import as_path
-from flowbook.graph.transfer.shaping import check_fed, shape_of
 
 __all__ = ["Session", "open_sessions"]
 
@@ -167,17 +156,17 @@ class Session:
             return
         if name is not None and (not isinstance(name, str) or not name):
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
-        self._devices = local_devices(devices, cpus)
-        self._soft_placement = soft_placement
-        self._lossy_transfer = _lossy(lossy_transfer)
+        how = local_devices(devices, cpus), soft_placement, _lossy(lossy_transfer)
         start = None if checkpoint is None else as_path(checkpoint)
         numerics = fixed_numerics() if deterministic else None
         self.name = name
         self.graph = graph if graph is not None else get_default_graph()
+        self._members = self.graph.members
         self._site = sites.capture()
-        self._master = self._made_master(auto_initialize)
+        self._master = self._made_master(auto_initialize, *how)
         self._calls = Calls(self.graph, self._master)
         self._instruments = self._calls.instruments
+        self._planner = Planner(self._calls, self._master)
         self._holdings = Holdings(self.graph, self._site, self._master, start, numerics)
         self._version = -1
         self._retirements = self.graph.retirements
@@ -205,10 +194,9 @@ class Session:
                 "makes the name free",
             )
 
-    def _made_master(self, auto_initialize: bool) -> Master:
+    def _made_master(self, *how: Any) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
-        how = self._devices, self._soft_placement, self._lossy_transfer
-        return LocalMaster(self.graph, auto_initialize, *how)
+        return LocalMaster(self.graph, *how)
 
     # Running
 
@@ -251,14 +239,14 @@ class Session:
         if misspelt:
             taken = ["fetches", "feeds", "timeout"]
             raise no_such_keyword("Session.run", next(iter(misspelt)), taken)
-        if self._version != self.graph.version:
-            self._guarded(self.extend)
+        if self._version != self._members.version:
+            self.extend()
         try:
             call = self._calls.known[spelling(fetches, feeds)]
         except (KeyError, TypeError):
             if isinstance(feeds, Mapping) and has_compound(feeds):
-                return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
-            call = self._guarded(self._prepare, fetches, feeds)
+                return self.run(fetches, hides_frames(expanded)(feeds), timeout=timeout)
+            call = self._prepare(fetches, feeds)
         values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
@@ -267,14 +255,16 @@ class Session:
         except BaseException as error:
             if feeds and not isinstance(feeds, Mapping):
                 # It spells a signature that is known: its parts are the keys of one.
-                self._guarded(check_mapping, feeds)
+                hides_frames(check_mapping)(feeds)
             feeds, values = None, ()  # The error holds this frame.
             raise without_internal_frames(error) from error.__cause__
 
+    @hides_frames
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> Call:
         self._check_open()
         return self._calls.prepare(fetches, feeds)
 
+    @hides_frames
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function that runs this signature: it takes the fed values in order.
 
@@ -285,24 +275,25 @@ class Session:
         Returns:
             `f(*values)`, which returns what `run` would.
         """
-        __tracebackhide__ = True
-        keys = self._guarded(_listed, feeds)
+        keys = _listed(feeds)
 
         def call_session(*values: Any) -> Any:
             __tracebackhide__ = True
             try:
                 if len(values) != len(keys):
-                    raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
+                    raise InvalidTypeError(
+                        f"{counted(len(keys), 'value')} to feed, {len(values)} given"
+                    )
                 return self.run(fetches, dict(zip(keys, values, strict=True)))
             except BaseException:
                 values = ()  # The error holds this frame.
                 raise
 
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        self._guarded(self._calls.call, fetches, keys)
+        self.extend()
+        self._calls.call(fetches, keys)
         return call_session
 
+    @hides_frames
     def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
         """Begin a step whose feeds arrive bit by bit.
 
@@ -317,13 +308,12 @@ class Session:
             InvalidArgumentError: if there is nothing to fetch.
             OpError: as `run` does, for the whole of it.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        keys = self._guarded(_listed, feeds)
+        self.extend()
+        keys = _listed(feeds)
         rewriting = self._instruments.rewriting
-        return self._guarded(PartialRun, self._master, rewriting, fetches, keys)  # type: ignore[no-any-return]
+        return PartialRun(self._master, rewriting, fetches, keys)
 
+    @hides_frames
     def explain(
         self,
         fetches: Any,
@@ -364,32 +354,10 @@ class Session:
         >>> plan.loads["/job:localhost/task:0/device:cpu:1"].value_bytes
         2560
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        return self._guarded(self._explain, fetches, feeds, devices)  # type: ignore[no-any-return]
+        self.extend()
+        return self._planner.explain(fetches, feeds, devices)
 
-    def _explain(
-        self,
-        fetches: Any,
-        feeds: Mapping[Any, Any] | None,
-        devices: Sequence[str | Device] | None,
-    ) -> Explanation:
-        signature, shapes = self._shaped(fetches, feeds)
-        others = None if devices is None else imagined_devices(devices)
-        return self._master.explain(signature, shapes, others)
-
-    def _shaped(
-        self, fetches: Any, feeds: Mapping[Any, Any] | None
-    ) -> tuple[Signature, dict[Tensor, Shape]]:
-        """What is asked for, and the shapes of what is fed."""
-        check_mapping(feeds)
-        flat = flatten(self.graph, fetches)
-        given = (feeds or {}).items()
-        shapes = {feedable(self.graph, k): shape_of(v, "an explanation") for k, v in given}
-        check_fed(shapes)
-        return Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes)), shapes
-
+    @hides_frames
     def replace(
         self, placement: Explanation | Mapping[Any, str | None], timeout: float | None = None
     ) -> Replacement:
@@ -426,11 +394,10 @@ class Session:
         ...     print([(each.name, each.bytes) for each in moved.state], sess.run(W))
         [('W', 8)] [2. 3.]
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        return self._guarded(self._replace, placement, _deadline(timeout))  # type: ignore[no-any-return]
+        self.extend()
+        return self._planner.replace(placement, _deadline(timeout))
 
+    @hides_frames
     def search_placement(
         self,
         fetches: Any,
@@ -476,63 +443,13 @@ class Session:
         ...     found.plan.seconds <= sess.explain(y, {x: (512, 512)}).seconds
         True
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        search = self._guarded(search_of, seconds, tries, seed)
-        return self._guarded(self._search, fetches, feeds, seconds, search, measure)  # type: ignore[no-any-return]
-
-    def _search(
-        self,
-        fetches: Any,
-        feeds: Mapping[Any, Any] | None,
-        seconds: float,
-        search: Search,
-        measure: bool,
-    ) -> PlacementSearch:
-        signature, shapes = self._shaped(fetches, feeds)
-        plans = self._master.search(signature, shapes, search)
-        prepared = self._master.prepare(signature)
-        why = "it was not asked for" if not measure else what_stays(prepared)
-        if not why and any(isinstance(value, tuple | Shape) for value in (feeds or {}).values()):
-            why = "what is fed are shapes"
-        running = None if why else self._steps(signature, prepared, feeds or {})
-        return searched(plans, search, running, why, seconds / 2)
-
-    def _steps(self, signature: Signature, prepared: Prepared, feeds: Mapping[Any, Any]) -> Running:
-        """How steps are run that nothing watches."""
-        values = [Feed(feedable(self.graph, key)).value(value) for key, value in feeds.items()]
-
-        def put(plan: Explanation) -> Callable[[], object]:
-            self._replace(plan, None)
-            return partial(self._master.run, self._master.prepare(signature), values)
-
-        def keep(plan: Explanation) -> Callable[[], object]:
-            touched = set(prepared.stateful)
-            variables = [each for each in self.graph.variables() if each.op in touched]
-            held, moved = self._master.snapshot(variables, None), self._master.moved
-
-            def put_back() -> None:
-                self._replace(plan, None)
-                self._replace({op: moved.get(op) for op in plan.operations}, None)
-                self._master.put(held, None)
-
-            return put_back
-
-        return Running(put, keep)
-
-    def _replace(
-        self, placement: Explanation | Mapping[Any, str | None], deadline: float | None
-    ) -> Replacement:
-        names = [each.name for each in self.list_devices()]
-        moves, asked = moves_of(self.graph, names, placement)
-        try:
-            return self._master.replace(moves, asked, deadline)
-        finally:
-            self._calls.forget()
+        self.extend()
+        search = search_of(seconds, tries, seed)
+        return self._planner.search(fetches, feeds, search, seconds / 2 if measure else None)
 
     # Watching
 
+    @hides_frames
     def summarize(
         self,
         every: int | None = None,
@@ -570,10 +487,9 @@ class Session:
 
         Source: white paper, section 9.1.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
+        self._check_open()
         rule = (every, seconds, to, fetches, series, compute)
-        return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
+        return summarized(self._instruments, self.graph, rule)
 
     @property
     def summary_history(self) -> SummaryHistory | None:
@@ -581,6 +497,7 @@ class Session:
         summarizer = self._instruments.find(Summarizer)
         return summarizer.history if summarizer is not None else None
 
+    @hides_frames
     def pipeline(self) -> InputPipeline:
         """Whether runs wait for their input, and what each queue has done since it was made.
 
@@ -601,8 +518,7 @@ class Session:
         >>> queue.name, queue.put, queue.taken, queue.fill
         ('x', 4, 4, 0)
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
+        self._check_open()
         return input_pipeline(self.watch().look())
 
     def watch(self) -> Watch:
@@ -611,6 +527,7 @@ class Session:
         self._watches.add(made)
         return made
 
+    @hides_frames
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
 
@@ -640,10 +557,10 @@ class Session:
         ...         print(error.message)
         Log 'logs': it gave 1 NaN among 2 values of shape [2], the first at [1]
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        return self._guarded(guard, self._instruments, nonfinite, allow)  # type: ignore[no-any-return]
+        self._check_open()
+        return guard(self._instruments, nonfinite, allow)
 
+    @hides_frames
     def retain_feeds(
         self, retain: bool = True, most_bytes: int = MOST_RETAINED
     ) -> RetainedFeeds | None:
@@ -659,10 +576,10 @@ class Session:
         Raises:
             InvalidArgumentError: if `most_bytes` is not a positive integer.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        return self._guarded(retain_feeds, self._instruments, retain, most_bytes)  # type: ignore[no-any-return]
+        self._check_open()
+        return retain_feeds(self._instruments, retain, most_bytes)
 
+    @hides_frames
     def trace(self, most_calls: int = MOST_CALLS) -> Trace:
         """Note of each kernel of the runs when it was ready, began and ended, and where.
 
@@ -690,9 +607,8 @@ class Session:
         >>> [call.operation for call in trace.calls]
         ['e', 'total']
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        return self._guarded(trace, self._instruments, self._master.learn, most_calls)  # type: ignore[no-any-return]
+        self._check_open()
+        return trace(self._instruments, self._master.learn, most_calls)
 
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:
@@ -700,23 +616,31 @@ class Session:
         feeds = self._instruments.find(RetainedFeeds)
         return dict(feeds.latest) if feeds is not None else {}
 
+    @hides_frames
     def peek(
-        self, tensor: Any, most_bytes: int = peeking.MOST_BYTES, timeout: float = peeking.SECONDS
+        self,
+        tensor: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        most_bytes: int = peeking.MOST_BYTES,
+        timeout: float = peeking.SECONDS,
     ) -> Any:
         """The value of a tensor, without any trace: what would change something is refused.
 
         A fetch is refused if it needs an operation that writes, draws random numbers or acts
-        outside the graph, or a variable without a value. It is fed with what the last run was fed
-        with, where `retain_feeds` keeps that. No summaries are made and nothing is guarded.
+        outside the graph, or a variable without a value. What is not fed here has the value that
+        the last run fed, where `retain_feeds` keeps that. No summaries are made and nothing is
+        guarded.
 
         Args:
             tensor: a tensor, a variable or a name.
+            feeds: values for tensors, as for `run`.
             most_bytes: larger ones are refused.
             timeout: seconds after which it is given up.
 
         Raises:
             FailedPreconditionError: if it would change something, or a variable has no value yet.
-            InvalidArgumentError: if a placeholder has no value.
+            InvalidArgumentError: if a placeholder has no value, or a fed value does not fit.
+            InvalidTypeError: if `feeds` is no dict.
             ResourceExhaustedError: if the tensor is too large.
             DeadlineExceededError: if the timeout is over.
             OpError: what an operation raised.
@@ -729,21 +653,14 @@ class Session:
         ...     print(sess.peek(h))
         [2. 4.]
         """
-        __tracebackhide__ = True
-        if self._version != self.graph.version:
-            self._guarded(self.extend)
-        feeds = self._instruments.find(RetainedFeeds)
-        return self._guarded(peeking.peek, self._master, tensor, feeds, most_bytes, timeout)
-
-    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            return function(*args)
-        except Exception as error:
-            raise without_internal_frames(error) from error.__cause__
+        if self._version != self._members.version:
+            self.extend()
+        retained = self._instruments.find(RetainedFeeds)
+        return peeking.peek(self._master, tensor, feeds, retained, most_bytes, timeout)
 
     # Life
 
+    @hides_frames
     def extend(self) -> None:
         """Take what the graph gained since the last run. `run` does it by itself.
 
@@ -770,6 +687,7 @@ class Session:
             return before._holdings
         return None
 
+    @hides_frames
     def checkpoint(
         self,
         to: Any,
@@ -805,15 +723,15 @@ class Session:
 
         Source: white paper, section 3.3.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
+        self._check_open()
         rule = (to, every, seconds, saver, metric)
-        made = self._guarded(checkpointed, self, self._instruments, *rule)
+        made = checkpointed(self, self._instruments, *rule)
         author = sites.capture().author
         if author is not None:
             author.own(made)  # When its cell runs again, nothing is saved twice.
-        return made  # type: ignore[no-any-return]
+        return made
 
+    @hides_frames
     def reset(self, containers: str | Sequence[str] | None = None) -> None:
         """Drop the values of variables: they are initialised again on their next use.
 
@@ -825,17 +743,16 @@ class Session:
         Raises:
             InvalidTypeError: if they are no names.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
+        self._check_open()
         named = [containers] if isinstance(containers, str) else containers
         names = [""] if named is None else named
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise InvalidTypeError(f"containers are named by texts, not {containers!r:.80}")
         for name in names:
             if name:
-                self._guarded(reset_container, name)
+                reset_container(name)
             else:
-                self._guarded(self._master.reset)
+                self._master.reset()
 
     def close(self) -> None:
         """End the session: what waits is cancelled, its variables are gone. May be called again."""
@@ -877,6 +794,7 @@ class Session:
         """Whether any of its variables has a value."""
         return bool(self._holdings.values)
 
+    @hides_frames
     def take_values(self, of: Session | None = None) -> list[str]:
         """Give the variables the values that they have, or last had, in another session.
 
@@ -903,10 +821,6 @@ class Session:
         >>> other.run(W)
         array([11., 12.], dtype=float32)
         """
-        __tracebackhide__ = True
-        return self._guarded(self._take_values, of)  # type: ignore[no-any-return]
-
-    def _take_values(self, of: Session | None) -> list[str]:
         self._check_open()
         if of is not None and not isinstance(of, Session):
             raise InvalidTypeError(f"values are taken of a session, not {of!r}")
@@ -920,6 +834,7 @@ class Session:
             raise FailedPreconditionError(f"no variable has a value in {of!r}")
         return self._holdings.take(source)
 
+    @hides_frames
     def snapshot(
         self, variables: Sequence[Variable] | None = None, timeout: float | None = None
     ) -> Snapshot:
@@ -935,13 +850,12 @@ class Session:
             DeadlineExceededError: if the timeout is over; it says which step was under way.
             FailedPreconditionError: if a variable has no value, and the session initialises none.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
+        self.extend()
         chosen = self.graph.variables() if variables is None else variables
-        found = self._guarded(self._master.snapshot, chosen, _deadline(timeout))
-        return found._replace(numerics=self._holdings.numerics)  # type: ignore[no-any-return]
+        found = self._master.snapshot(chosen, _deadline(timeout))
+        return found._replace(numerics=self._holdings.numerics)
 
+    @hides_frames
     def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
         """Have variables hold what a snapshot has, and the rest go on from there.
 
@@ -954,10 +868,8 @@ class Session:
             FailedPreconditionError: if both sessions are deterministic, and other bits come out
                 here than there.
         """
-        __tracebackhide__ = True
-        self._guarded(self._check_open)
-        self._guarded(self.extend)
-        self._guarded(self._holdings.put, snapshot, _deadline(timeout))
+        self.extend()
+        self._holdings.put(snapshot, _deadline(timeout))
 
     @property
     def trips(self) -> dict[str, int]:
@@ -1020,7 +932,11 @@ class Session:
         self.close()
 
     def list_devices(self) -> list[DeviceDescription]:
-        """The devices that its operations run on, each with its name, its kind and its memory."""
+        """The devices that its operations run on: name, kind, memory, and what is taken of it.
+
+        What arrays have taken at most, `peak`, is counted all the time, in no trace, of devices
+        whose memory is not the host's.
+        """
         return self._master.list_devices()
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -66,7 +67,8 @@ def _fed(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
         if not isinstance(value, list | tuple) or len(value) != len(key):
             given = f"{len(value)}" if isinstance(value, list | tuple) else f"{value!r:.80}"
             raise InvalidTypeError(
-                f"a tuple of {len(key)} is fed with a tuple or list of {len(key)} values, "
+                f"a tuple of {len(key)} is fed with a tuple or list of "
+                f"{counted(len(key), 'value')}, "
                 f"not {given}: {key!r:.200}"
             )
         for part, given in zip(key, value, strict=True):
@@ -150,7 +152,8 @@ def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) 
         )
     if values.shape != indices.shape[:1]:
         raise InvalidArgumentError(
-            f"values have the shape {list(values.shape)}, where there are {len(indices)} indices"
+            f"values have the shape {list(values.shape)}, for "
+            f"{counted(len(indices), 'index', 'indices')}"
         )
     for column, d in zip(indices.T, shape, strict=True):
         if len(column) and (column.min() < 0 or column.max() >= d):
@@ -172,7 +175,7 @@ def _check_slices(indices: Array, values: Array, shape: tuple[int, ...] | None) 
         whole = "" if shape is None else f" and the dense shape {list(shape)}"
         raise InvalidArgumentError(
             f"values have the shape {list(values.shape)}, where {wanted} goes with "
-            f"{len(indices)} indices{whole}"
+            f"{counted(len(indices), 'index', 'indices')}{whole}"
         )
     rows = np.iinfo(indices.dtype).max if shape is None else shape[0]
     wrong = np.flatnonzero((indices < 0) | (indices >= rows))

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
-from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.state.session_tensors import TensorHandle, takes_handles
 from flowbook.graph.ops.state.variables import Variable
 
 # How many different shapes a feed remembers to have accepted.
@@ -97,6 +99,8 @@ class Feed:
         ):
             return value
         try:
+            if isinstance(value, TensorHandle) and takes_handles(self.tensor):
+                value = value.handle
             array = to_array(value, self.dtype)
         except OpError as error:
             raise self._refused(error, value) from None
@@ -121,7 +125,7 @@ class Feed:
         if dims is None or self.shape.is_compatible_with(shape):
             return
         if len(dims) != len(shape):
-            wrong = f"it has {len(shape)} dimensions instead of {len(dims)}"
+            wrong = f"it has {counted(len(shape), 'dimension')} instead of {len(dims)}"
         else:
             wrong = "; ".join(
                 f"dimension {i} is {given} instead of {wanted}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.origin import site as sites
 
 
 def warn_of_unasked_values(graph: Graph, fetches: Any) -> None:

@@ -1,6 +1,6 @@
 """The graph: what people build in, look into and store.
 
-How operations join it and leave it, and what always holds of them, is in `members.py`. Building is
+Its operations, and what always holds of them, are its `Members` (`members.py`). Building is
 thread-safe: joining happens under the graph's lock, and scopes belong to threads.
 """
 
@@ -12,14 +12,15 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
+from flowbook.graph.building import adoption
 from flowbook.graph.building.blocks import Block, innermost
 from flowbook.graph.building.members import Members
 from flowbook.graph.building.names import check_name
 from flowbook.graph.building.surroundings import Scope
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -30,6 +31,7 @@ from flowbook.graph.model.errors import (
     UnimplementedError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
@@ -39,9 +41,6 @@ from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_
 from flowbook.graph.storing import files, graph_file, serialize
 
 __all__ = ["Graph", "get_default_graph", "reset_default_graph"]
-
-if TYPE_CHECKING:
-    pass
 
 _NO_SCOPE = Scope()
 
@@ -81,7 +80,7 @@ class _ThreadState(threading.local):
 
 
 @elsewhere(_ELSEWHERE)
-class Graph(Members):
+class Graph:
     """A dataflow graph (white paper, section 2).
 
     >>> import flowbook as fb
@@ -91,21 +90,33 @@ class Graph(Members):
     ['a', 'Mul/y', 'Mul']
 
     Attributes:
-        version: grows with every change.
-        retirements: how many operations redefinition has taken out.
+        members: its operations, and what is known of their coming and going.
         seed: the graph's random seed, or None.
-        site: where the graph was made.
-        values: who holds values of its variables, and which have been given up.
-        repetition: whether loops that also run make it grow.
-        places: where in the control flow operations are.
-        known_shapes: what `tensor.set_shape` said.
+        site, lock, values, places, known_shapes: see `Members`.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        members = self.members = Members()
         self.seed: int | None = None
+        self.site, self.lock, self.values = members.site, members.lock, members.values
+        self.places, self.known_shapes = members.places, members.known_shapes
         self._thread = _ThreadState()
         self._unfeedable: WeakSet[Tensor] = WeakSet()
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        return self.members.version
+
+    @property
+    def retirements(self) -> int:
+        """How many operations redefinition has taken out."""
+        return self.members.retirements
+
+    @property
+    def finalized(self) -> bool:
+        """Whether nothing may join any more."""
+        return self.members.finalized
 
     # Scopes
 
@@ -133,8 +144,8 @@ class Graph(Members):
         prefix = self.scope.prefix
         check_name(name, prefix)
         with self.lock:
-            self._check_open()
-            return self._names.claim(prefix + name, sites.capture().author) + "/"
+            self.members.check_open()
+            return self.members.names.claim(prefix + name, sites.capture().author) + "/"
 
     # Building
 
@@ -186,21 +197,22 @@ class Graph(Members):
             # Whatever surrounds it, a write goes to where its variable lies.
             handle = operation.inputs[touches.argument].op
             operation.device, operation.colocation = handle.device, (handle,)
+        members = self.members
         with self.lock:
-            self._check_open()
+            members.check_open()
             if self.places.is_routed or op_def.is_router:
                 self._place_in(scope, operation)
             if is_exact:
-                full = self._take(name[:-1], author)
+                full = members.take(name[:-1], author)
             else:
-                full = self._names.claim(scope.prefix + name, author)
+                full = members.names.claim(scope.prefix + name, author)
             if new_inputs:
                 inputs = list(operation.inputs)
                 for position, constant, argument in new_inputs:
-                    claimed = self._names.claim(f"{full}/{argument}", author)
-                    inputs[position] = self._join(constant, claimed, author).outputs[0]
+                    claimed = members.names.claim(f"{full}/{argument}", author)
+                    inputs[position] = members.join(constant, claimed, author).outputs[0]
                 operation.inputs = tuple(inputs)
-            operation = self._join(operation, full, author)
+            operation = members.join(operation, full, author)
         if scope.flow is not None:
             scope.flow.joined(operation)
         return operation
@@ -337,21 +349,20 @@ class Graph(Members):
         flow = self.scope.flow
         if flow is not None:
             _check_inside([operation for _, operation in operations])
+        members = self.members
         with self.lock:
-            self._check_open()
-            before = dict(self._operations), dict(self._names.owners)
+            members.check_open()
+            before = dict(members.operations), dict(members.names.owners)
             try:
                 prefix = self.enter_name(name) if name else self.scope.prefix
-                named = [(prefix + inner, operation) for inner, operation in operations]
                 for _, operation in operations:
                     if operation.op_def.retag is Retag.PUSH:
                         operation.put_in_scope(prefix)
-                self._check_names(named)
-                self._join_all(named, flow)
-                self.reserve_names(prefix + inner for inner in scopes)
+                adoption.adopt(members, [(prefix + inner, op) for inner, op in operations], flow)
+                members.reserve_names(prefix + inner for inner in scopes)
             except BaseException:
-                self._operations, owners = before
-                self._names.put_back(owners)
+                members.operations, owners = before
+                members.names.put_back(owners)
                 raise
         return prefix
 
@@ -375,7 +386,7 @@ class Graph(Members):
 
     def finalize(self) -> None:
         """Make every further change a FailedPreconditionError; running stays possible."""
-        self.finalized = True
+        self.members.finalized = True
 
     # Looking up
 
@@ -383,7 +394,7 @@ class Graph(Members):
     def operations(self) -> list[Operation]:
         """All operations, in the order of their construction."""
         with self.lock:
-            return list(self._operations.values())
+            return list(self.members.operations.values())
 
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
@@ -411,7 +422,7 @@ class Graph(Members):
         """
         prefix = f"{scope.rstrip('/')}/" if scope else ""
         with self.lock:
-            found = sorted(self._variables.values(), key=lambda variable: variable.op.id)
+            found = sorted(self.members.variables.values(), key=lambda variable: variable.op.id)
         return [
             v
             for v in found
@@ -429,12 +440,12 @@ class Graph(Members):
         items = of if isinstance(of, list | tuple) else [of]
         losses = None if of is None else [self.as_operation(item) for item in items]
         with self.lock:
-            return updates_among(self._operations.values(), losses)
+            return updates_among(self.members.operations.values(), losses)
 
     def summaries(self) -> list[Operation]:
         """The operations that `fb.summary` built, in the order of their construction."""
         with self.lock:
-            return summaries_among(self._operations.values())
+            return summaries_among(self.members.operations.values())
 
     def variables_registered(self, start: int) -> list[Any]:
         """The variables from the given place on, in the order in which they became known.
@@ -442,31 +453,32 @@ class Graph(Members):
         That is not always the order of construction: threads may build at the same time.
         """
         with self.lock:
-            return list(itertools.islice(self._variables.values(), start, None))
+            return list(itertools.islice(self.members.variables.values(), start, None))
 
     def has_operation(self, name: str) -> bool:
         """Whether there is an operation of that name."""
-        return name in self._operations
+        return name in self.members.operations
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; NotFoundError if there is none."""
         if not isinstance(name, str):
             raise InvalidTypeError(f"an operation is named by a string, not {name!r}")
-        operation = self._operations.get(name) or self._in_call(name)
+        operation = self.members.operations.get(name) or self._in_call(name)
         if operation is None:
-            close = difflib.get_close_matches(name, self._operations, 3)
+            close = difflib.get_close_matches(name, self.members.operations, 3)
             raise NotFoundError(
                 f"the graph has no operation {name!r}",
                 hint=f"did you mean {' or '.join(map(repr, close))}?"
                 if close
-                else f"it has {len(self._operations)} operations: graph.operations",
+                else f"it has {counted(len(self.members.operations), 'operation')}: "
+                "graph.operations",
             )
         return operation
 
     def _in_call(self, name: str) -> Operation | None:
         """The operation of that name in what a call stands for, if there is one."""
         for end in range(len(name)):
-            call = self._operations.get(name[:end]) if name[end] == "/" else None
+            call = self.members.operations.get(name[:end]) if name[end] == "/" else None
             if call is not None and call.op_def.stands_for is not None:
                 inside = call.op_def.stands_for(call).operations
                 return next((op for op in inside if op.name == name), None)
@@ -483,12 +495,13 @@ class Graph(Members):
         if not colon or not port.isascii() or not port.isdigit():
             raise InvalidArgumentError(
                 f"{name!r} is not the name of a tensor, which is 'operation:port'",
-                hint=f"did you mean {name + ':0'!r}?" if name in self._operations else None,
+                hint=f"did you mean {name + ':0'!r}?" if name in self.members.operations else None,
             )
         operation = self.get_operation_by_name(operation_name)
         if int(port) >= len(operation.outputs):
             raise NotFoundError(
-                f"{name!r}: operation {operation_name!r} has {len(operation.outputs)} outputs"
+                f"{name!r}: operation {operation_name!r} has "
+                f"{counted(len(operation.outputs), 'output')}"
             )
         return operation.outputs[int(port)]
 
@@ -507,20 +520,11 @@ class Graph(Members):
 
     def consumers(self, tensor: Tensor) -> list[Operation]:
         """The operations that take the tensor as an input, in the order of their construction."""
-        with self.lock:
-            version = (self._next_id, self.retirements)
-            if self._consumers_version != version:
-                seen, retirements = self._consumers_version
-                if retirements != self.retirements:
-                    self._consumers, seen = {}, 0
-                for operation in self.operations_from(seen):
-                    for source in dict.fromkeys(operation.inputs):
-                        self._consumers.setdefault(source, []).append(operation)
-                self._consumers_version = version
-            return sorted(self._consumers.get(tensor, ()), key=lambda operation: operation.id)
+        return self.members.consumers(tensor)
 
     def __repr__(self) -> str:
-        return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"
+        operations = counted(len(self.members.operations), "operation")
+        return f"<Graph of {operations}, made at {self.site.place}>"
 
 
 def _check_inside(operations: Iterable[Operation]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
 if TYPE_CHECKING:
-    from flowbook.graph.model.author import Author, Cell
+    from flowbook.graph.model.origin.author import Author, Cell
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
 _VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")

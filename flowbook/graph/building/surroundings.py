@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowbook.graph.building.flow import Flow
     from flowbook.graph.building.sharing import Sharing
     from flowbook.graph.model.operation import Operation
-    from flowbook.graph.model.site import Site
+    from flowbook.graph.model.origin.site import Site
 
 
 @dataclass(frozen=True, slots=True)

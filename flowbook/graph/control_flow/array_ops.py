@@ -14,6 +14,7 @@ from flowbook.graph.control_flow.stacks import empty_stack
 from flowbook.graph.control_flow.tensor_list import Rules, TensorList
 from flowbook.graph.definition.inference import no_flops, scalar, shape_from, uncounted
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -148,6 +149,34 @@ write_op = OpDef(
     cost=no_flops,
 )
 
+# What is written in the place of another element takes its gradient too.
+replace_op: OpDef = OpDef(
+    "TensorArrayReplace",
+    "array: variant, index: int32, value: T -> replaced: variant",
+    T=MOVABLE,
+    infer=_written_at,
+    kernel=lambda xp, array, index, value: array.written({_index(index): value}, replaces=True),
+    host_args=("index",),
+    grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None, _taken(op, dy)),
+    cost=no_flops,
+)
+
+
+def _left(array: Tensor, index: Tensor) -> Shape:
+    _require_rank("index", index, 0)
+    return SCALAR
+
+
+leave_out_op: OpDef = OpDef(
+    "TensorArrayLeaveOut",
+    "array: variant, index: int32 -> left: variant",
+    infer=_left,
+    kernel=lambda xp, array, index: _list(array).without(_index(index)),
+    host_args=("index",),
+    grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None),
+    cost=no_flops,
+)
+
 
 # Several of them
 
@@ -205,7 +234,7 @@ def _scattered(array: Tensor, indices: Tensor, value: Tensor) -> Shape:
         raise InvalidArgumentError("a scalar has no rows that could be written")
     if not indices.shape.is_compatible_with(value.shape[:1]):
         raise InvalidArgumentError(
-            f"{indices.shape[0]} indices are given for the rows of {value.shape}"
+            f"the rows of {value.shape} cannot have {counted(indices.shape[0], 'index', 'indices')}"
         )
     return SCALAR
 
@@ -214,7 +243,8 @@ def _scatter(xp: Any, array: Any, indices: Any, value: Any) -> TensorList:
     found, places = _list(array), _indices(indices)
     if value.shape[:1] != (len(places),):
         raise InvalidArgumentError(
-            f"{len(places)} indices are given for the rows of {list(value.shape)}"
+            f"the rows of {list(value.shape)} cannot have "
+            f"{counted(len(places), 'index', 'indices')}"
         )
     for rows in _rounds(places):
         # The Ellipsis makes each row an array, also where it is a single string.
@@ -304,7 +334,7 @@ def _split(xp: Any, array: Any, value: Any, lengths: Any) -> TensorList:
     if not rules.adds_up and len(sizes) != found.size and not rules.is_dynamic:
         raise InvalidArgumentError(
             f"the TensorArray {rules.name!r} has the size {found.size}, but there are "
-            f"{len(sizes)} pieces",
+            f"{counted(len(sizes), 'piece')}",
             hint="dynamic_size=True lets it grow",
         )
     if not value.ndim or sum(sizes) != len(value) or min(sizes, default=0) < 0:

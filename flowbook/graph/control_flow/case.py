@@ -13,6 +13,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
 from flowbook.graph.ops.basis.joining import stack
@@ -215,9 +216,10 @@ def _numbered(given: Any) -> dict[int, Function]:
             raise InvalidTypeError(
                 f"a branch is a function, or a pair of an int and a function, not {item!r:.80}"
             )
-        number, function = item
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise InvalidTypeError(f"the number of a branch is an int, not {number!r:.80}")
+        given, function = item
+        number = as_whole(given)
+        if number is None:
+            raise InvalidTypeError(f"the number of a branch is an int, not {given!r:.80}")
         _require_function(f"branch {number}", function)
         if number in found:
             raise InvalidArgumentError(f"there are two branches {number}")

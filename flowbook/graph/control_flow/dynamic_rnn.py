@@ -25,8 +25,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import zeros, zeros_like
 from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.permuting import transpose
 from flowbook.graph.ops.basis.shaping import shape as shape_of
-from flowbook.graph.ops.basis.shaping import transpose
 from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.comparison import less_equal
 from flowbook.graph.ops.nn.recurrent import chosen, lengths_of, one_each

@@ -21,6 +21,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.arrays.indexed_slices import (
     Gradient,
     IndexedSlices,
@@ -261,7 +262,7 @@ def check_parallel(parallel_iterations: Any) -> None:
         InvalidTypeError: if it is no integer.
         InvalidArgumentError: if it is not positive.
     """
-    if isinstance(parallel_iterations, bool) or not isinstance(parallel_iterations, int):
+    if as_whole(parallel_iterations) is None:
         raise InvalidTypeError(
             f"parallel_iterations is a number of iterations, not {parallel_iterations!r}"
         )

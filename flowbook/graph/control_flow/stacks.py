@@ -86,6 +86,7 @@ push_to_host = OpDef(
     kernel=lambda xp, stack, value: (value, stack),
     grad=_push_to_host_gradient,
     host_args=("value",),
+    runs_early=True,
     cost=no_flops,
     doc="A stack with one more value on it, which it holds in host memory.",
 )

@@ -12,7 +12,7 @@ Source: Baker, "Shallow Binding Makes Functional Arrays Fast", 1991.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +99,16 @@ class TensorList:
             held[index] = _LET_GO
         return found
 
-    def written(self, changes: Mapping[int, Any]) -> TensorList:
+    def written(self, changes: Mapping[int, Any], replaces: bool = False) -> TensorList:
         """The version with other elements at some indices.
 
+        Args:
+            changes: the elements, by their indices.
+            replaces: whether they may take the places of others.
+
         Raises:
-            InvalidArgumentError: if there is an element already, it has another shape than the
-                others, or there is no such index.
+            InvalidArgumentError: if there is an element already that may not be replaced, it has
+                another shape than the others, or there is no such index.
         """
         rules, shape, size = self.rules, self.element_shape, self.size
         elements = self._owned()
@@ -112,14 +116,25 @@ class TensorList:
             changes = {i: elements[i] + v if i in elements else v for i, v in changes.items()}
         else:
             for index, value in changes.items():
-                self._check_writable(index)
+                self._check_writable(index, replaces)
                 if value.shape != shape.dims:
                     shape = self._fitting(index, value, shape)
         size = max(size, 1 + max(changes, default=-1))
-        newer = TensorList(rules, size, shape)
-        newer._elements = elements
-        self._differing = {i: elements.get(i, _UNWRITTEN) for i in changes}
+        newer = self._changed(TensorList(rules, size, shape), changes)
         elements.update(changes)
+        return newer
+
+    def without(self, index: int) -> TensorList:
+        """The version with no element at an index."""
+        newer = self._changed(TensorList(self.rules, self.size, self.element_shape), (index,))
+        newer._elements.pop(index, None)
+        return newer
+
+    def _changed(self, newer: TensorList, indices: Iterable[int]) -> TensorList:
+        """Hand the elements on to a newer version, which is about to change some of them."""
+        elements = self._owned()
+        self._differing = {i: elements.get(i, _UNWRITTEN) for i in indices}
+        newer._elements = elements
         self._elements, self._newer = {}, newer
         return newer
 
@@ -165,14 +180,14 @@ class TensorList:
                 hint=hint,
             )
 
-    def _check_writable(self, index: int) -> None:
-        """Refuse an index that there is not, or at which there is an element already."""
+    def _check_writable(self, index: int, replaces: bool) -> None:
+        """Refuse an index that there is not, or at which there is an element that has to stay."""
         if not self.rules.is_dynamic:
             self._check_index(index, "dynamic_size=True lets writes make it longer")
         elif index < 0:
             self._check_index(index)
         found = self._elements.get(index)
-        if found is not None:
+        if found is not None and not replaces:
             once = " and read" if found is _LET_GO else ""
             raise InvalidArgumentError(
                 f"index {index} of the TensorArray {self.rules.name!r} has been written{once} "

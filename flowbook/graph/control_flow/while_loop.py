@@ -32,6 +32,7 @@ from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.variable_names import variable_names
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch, Frame
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import (
     ConstantConditionWarning,
     InvalidArgumentError,
@@ -148,7 +149,7 @@ def while_loop(
             try:
                 found = loop.build(cond, body)
             except BaseException:
-                loop.graph.abandon(loop.frame)
+                loop.graph.members.loops.abandon(loop.frame)
                 raise
     if limit is not None:
         found = found[1]
@@ -187,7 +188,7 @@ def _called(function: Callable[..., Any], variables: Any, what: str) -> Any:
     require_callable_with(
         function,
         arguments,
-        f"{what} cannot be called with the loop's {len(arguments)} variables",
+        f"{what} cannot be called with the loop's {counted(len(arguments), 'variable')}",
         hint="it takes one argument for each of loop_vars",
     )
     return function(*arguments)
@@ -252,7 +253,7 @@ class _Loop:
         self.shapes = self._invariants(invariants)
         outer = flow.place if flow is not None else None
         self.frame = Frame(prefix.rstrip("/"), outer, *options)
-        self.graph.open_frame(self.frame)
+        self.graph.members.loops.open(self.frame)
 
     def _invariants(self, given: Any) -> list[Shape]:
         """What is known of each variable's shape in all iterations."""
@@ -310,7 +311,7 @@ class _Loop:
             waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
             found = [exit(tensor) for tensor in (*last, *kept)]
-        before = self.graph.complete(self.frame)
+        before = self.graph.members.loops.complete(self.frame)
         found = [before.get(tensor.op, tensor.op).outputs[0] for tensor in found]
         found, left = found[: len(last)], found[len(last) :]
         for each, tensor in zip(inside.kept, left, strict=True):

@@ -13,11 +13,11 @@ from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import dtypes, registry
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 

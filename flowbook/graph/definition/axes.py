@@ -15,6 +15,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, determining
 from flowbook.graph.definition.packing import packed
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -103,7 +104,7 @@ def in_range(axis: int, rank: int, what: str = "axis") -> int:
     """
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
-            f"{what} {axis} is out of range for {rank} dimensions"
+            f"{what} {axis} is out of range for {counted(rank, 'dimension')}"
             + (f": it goes from {-rank} to {rank - 1}" if rank else "")
         )
     return axis + rank if axis < 0 else axis

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.origin import site as sites
 
 # What a function may call it instead; the first that it takes is meant.
 RENAMED = {

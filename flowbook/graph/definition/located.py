@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import TracebackType
 
 from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.origin import site as sites
 
 
 class located:

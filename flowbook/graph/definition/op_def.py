@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
@@ -38,9 +38,10 @@ from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
+from flowbook.graph.definition.standing import StandsFor
 from flowbook.graph.model import dtypes, registry
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.attributes import PLAIN_TYPES, check_alike, fixed_value
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -49,12 +50,13 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
 
-__all__ = ["AsyncContext", "NO_GRADIENT", "OpDef", "REQUIRED"]
+__all__ = ["NO_GRADIENT", "OpDef", "REQUIRED"]
 
 # What calling a definition builds: one tensor, unless its annotation says otherwise.
 # Type checkers know defaults of type variables; Python does from 3.13 on.
@@ -86,68 +88,6 @@ HOST = ("cpu",)
 def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     """The gradient function of operations through which no gradient flows."""
     return (None,) * len(op.inputs)
-
-
-class AsyncContext(Protocol):
-    """What an asynchronous kernel gets in place of `xp`.
-
-    Attributes:
-        xp: the device's array module.
-        wish: says what it waits for, such as "waits for an element of queue 'q'", to who asks why
-            a step takes so long; None if the kernel does not set it.
-        is_patient: whether it waits. If not, what cannot be had at once is not wanted, and what
-            could be done in part alone is not to be begun.
-    """
-
-    xp: Any
-    wish: Callable[[], str] | None
-    is_patient: bool
-
-    def complete(self, outputs: tuple[Any, ...]) -> None:
-        """Report the outputs; may be called from any thread."""
-
-    def fail(self, error: BaseException) -> None:
-        """Report an error; may be called from any thread."""
-
-    def on_cancel(self, callback: Callable[[], object]) -> None:
-        """Have `callback` called if the step is given up before it has what is reported.
-
-        It gives False if what was wanted has been done, and cannot be undone.
-        """
-
-    def on_end(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called when the step has come to its end, whatever that is."""
-
-    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
-        """Call a function that may take any time on a thread of its own, and report its outputs.
-
-        Errors of the step name it if it still runs when the step is given up.
-        """
-
-
-class Standing(Protocol):
-    """What a run has in the place of an operation.
-
-    Attributes:
-        operations: what computes it, in the order of construction; their ids lie before its own.
-        results: what stands for each of its outputs.
-    """
-
-    @property
-    def operations(self) -> Sequence[Operation]: ...
-
-    @property
-    def results(self) -> Sequence[Tensor]: ...
-
-
-class StandsFor(Protocol):
-    """Tells what a run has in the place of an operation."""
-
-    def __call__(self, operation: Operation) -> Standing:
-        """What stands for an operation that has joined its graph."""
-
-    def count(self, operation: Operation) -> int:
-        """Of how many operations that is."""
 
 
 class OpDef(Generic[Built]):
@@ -201,6 +141,8 @@ class OpDef(Generic[Built]):
         sees_dead: whether it runs, and is not passed by, where an input is dead.
         gives_dead: whether its kernel gives `DEAD` for one of its two outputs: its last input, a
             bool, names the other one, as that of a Switch does.
+        runs_early: whether a device runs it as soon as what it takes is there, though it was built
+            later: it makes room in the device's memory.
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         computes: whether it computes with the numbers of its type variables, rather than to move,
             compare or choose them as they are. By default all operations do, but those whose cost
@@ -267,6 +209,7 @@ class OpDef(Generic[Built]):
         retag: Retag = Retag.NONE,
         sees_dead: bool = False,
         gives_dead: bool = False,
+        runs_early: bool = False,
         runs_users_code: bool = False,
         computes: bool | None = None,
         keeps_zeros: bool = False,
@@ -312,6 +255,7 @@ class OpDef(Generic[Built]):
         self.gives_dead = gives_dead
         self.routes = fires_on_any or gives_dead or retag is not Retag.NONE
         self.is_router = self.routes or sees_dead
+        self.runs_early = runs_early
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
         self.is_constant = is_constant
@@ -562,7 +506,9 @@ class OpDef(Generic[Built]):
                 hint="return a Shape such as x.shape, or a list of Shapes for several outputs",
             )
         if len(shapes) != count:
-            raise InvalidArgumentError(f"its infer gave {len(shapes)} shapes for {count} outputs")
+            raise InvalidArgumentError(
+                f"its infer gave {counted(len(shapes), 'shape')} for {counted(count, 'output')}"
+            )
         return tuple([Shape(shape) for shape in shapes])
 
     def _resolve(
@@ -600,7 +546,9 @@ class OpDef(Generic[Built]):
         lengths = [self._length(a, attributes) for a in self.inputs if a.is_list]
         known = sum(n for n in lengths if n is not None)
         if count < known or lengths.count(None) > 1 or (None not in lengths and count != known):
-            raise InvalidArgumentError(f"{len(inputs)} inputs do not fit {self.signature!r}")
+            raise InvalidArgumentError(
+                f"{counted(len(inputs), 'input')} cannot fit {self.signature!r}"
+            )
         rest, sizes = iter(inputs), iter(count - known if n is None else n for n in lengths)
         return [list(islice(rest, next(sizes))) if a.is_list else next(rest) for a in self.inputs]
 
@@ -646,7 +594,8 @@ class OpDef(Generic[Built]):
             raise self._unfit(error) from error
         if len(shapes) != len(found):
             raise InvalidArgumentError(
-                f"inference gives {len(shapes)} shapes for {len(found)} outputs"
+                f"inference gives {counted(len(shapes), 'shape')} for "
+                f"{counted(len(found), 'output')}"
             )
         for shape in shapes:
             if type(shape) is not Shape:  # It may be an attribute's value, whatever that is.

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.definition.keywords import misfit
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
     OpError,
+    ResourceExhaustedError,
     without_internal_frames,
 )
+from flowbook.graph.model.origin import site as sites
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -55,7 +56,7 @@ def public(function: Function, what: str | None = None) -> Function:
                 raise explained from None
             if _has_users_frames(within):
                 raise
-            kind = InvalidTypeError if isinstance(error, _TYPES) else InvalidArgumentError
+            kind = next(ours for bare, ours in _NAMED if isinstance(error, bare))
             unfit = kind(f"the arguments do not fit: {type(error).__name__}: {error}")
             unfit.at(called, get_default_graph().scope.site or sites.capture())
             raise without_internal_frames(unfit) from error
@@ -64,8 +65,16 @@ def public(function: Function, what: str | None = None) -> Function:
 
 
 # What Python and NumPy raise where functions take for granted what they are given.
-_TYPES = (TypeError, AttributeError)
-_BARE = (*_TYPES, ArithmeticError, LookupError, RecursionError, ValueError)
+_NAMED: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (TypeError, InvalidTypeError),
+    (AttributeError, InvalidTypeError),
+    (ArithmeticError, InvalidArgumentError),
+    (LookupError, InvalidArgumentError),
+    (RecursionError, InvalidArgumentError),
+    (ValueError, InvalidArgumentError),
+    (MemoryError, ResourceExhaustedError),
+)
+_BARE = tuple(bare for bare, _ in _NAMED)
 
 
 def _has_users_frames(traceback: TracebackType | None) -> bool:

@@ -14,11 +14,11 @@ from flowbook.graph.control_flow.flows import ACTING, Inside
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.functions.definition import Definition, definition_of, is_parameter
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import Frame, is_everywhere
 from flowbook.graph.model.dtypes import MOVABLE, DType
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.registry import own_definitions
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
@@ -137,12 +137,12 @@ def built(
     with within(graph, lambda scope: Scope()):
         prefix = graph.enter_name(f"functions/{name}")
         frame = Frame(prefix.rstrip("/"), None, is_function=True)
-        graph.open_frame(frame)
+        graph.members.loops.open(frame)
         try:
             with within(graph, lambda scope: replace(scope, prefix=prefix)):
                 return _built(graph, name, frame, arguments, body)
         except BaseException:
-            graph.abandon(frame)
+            graph.members.loops.abandon(frame)
             raise
 
 
@@ -176,7 +176,7 @@ def _built(
             label=name,
             name=f"{frame.name}/",
         ).op
-    before = graph.complete(frame)
+    before = graph.members.loops.complete(frame)
     return definition_of(before.get(function, function))
 
 

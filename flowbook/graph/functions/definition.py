@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import Frame, frame_of, is_within, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access

@@ -19,7 +19,6 @@ from flowbook.graph.functions.bodies import Argument, built, function_op
 from flowbook.graph.functions.calls import copied, kept
 from flowbook.graph.functions.definition import Definition, definition_of, is_current
 from flowbook.graph.functions.predecessors import Predecessors
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -30,6 +29,7 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.storing import files, graph_file, serialize

@@ -18,10 +18,10 @@ from flowbook.graph.functions.definition import (
     reserved_by,
 )
 from flowbook.graph.gradients.custom import own_gradient_op
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import SUMMARIES
@@ -166,7 +166,7 @@ def inlined(
                     copying.copies[o].context for o in copying.copies if o.context is outer
                 )
             opened = entered.entered_from(place, copying.name(entered.name))
-            graph.open_frame(opened)
+            graph.members.loops.open(opened)
             frames.append(opened)
         made = copying.copy(original)
         if is_direct and not any(t.op in copying.copies for t in original.inputs):
@@ -239,7 +239,7 @@ def _complete(graph: Graph, copying: _Copying, frame: Frame) -> None:
         if original.op_def.retag is Retag.PUSH and original.context is frame
     )
     assert isinstance(opened, Frame)
-    before = graph.complete(opened)
+    before = graph.members.loops.complete(opened)
     if before:
         for original, made in list(copying.copies.items()):
             copying.joined(original, before.get(made, made))
@@ -262,7 +262,7 @@ class Instance(NamedTuple):
 
 
 class _Instances:
-    """Makes what kept calls stand for, when it is asked for; see `op_def.StandsFor`."""
+    """Makes what kept calls stand for, when it is asked for; see `StandsFor`."""
 
     def count(self, operation: Operation) -> int:
         """How many operations a call stands for."""
@@ -312,7 +312,7 @@ def _made_for(call: Operation) -> Instance:
         copying.joined(original, made)
         made.context = places.of(original.context)
         if original.op_def.owns is not None:
-            made.key = key_of(made, made.name, graph.generation(call))
+            made.key = key_of(made, made.name, graph.members.generation(call))
     return Instance(list(copying.copies.values()), copying.results)
 
 

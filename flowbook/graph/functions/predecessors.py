@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Generic, NamedTuple, TypeVar
 
-from flowbook.graph.model.author import Author, Cell
+from flowbook.graph.model.origin.author import Author, Cell
 
 Made = TypeVar("Made")
 

@@ -14,9 +14,9 @@ from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.sharing import Place, Sharing
 from flowbook.graph.control_flow.structure import leaves
 from flowbook.graph.functions.predecessors import Predecessors
-from flowbook.graph.model import site as sites
-from flowbook.graph.model.author import Author
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeError
+from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.origin.author import Author
 from flowbook.graph.ops.state.variables import Variable
 
 __all__ = ["Template", "template"]
@@ -81,7 +81,8 @@ class Template:
                 made = {place: weakref.ref(variable) for place, variable in sharing.taken.items()}
                 self._firsts[graph] = _First(author, made, prefix)
             elif first is not None:
-                graph.template_calls[prefix.removesuffix("/")] = first.prefix.removesuffix("/")
+                calls = graph.members.template_calls
+                calls[prefix.removesuffix("/")] = first.prefix.removesuffix("/")
         return result
 
     def __get__(self, instance: Any, owner: type) -> Any:

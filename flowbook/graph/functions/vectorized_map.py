@@ -19,9 +19,9 @@ from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.functions.bodies import Argument, built
 from flowbook.graph.functions.calls import arguments_of, copied
 from flowbook.graph.functions.definition import Definition, is_parameter
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import NotVectorizedWarning
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.broadcasting import broadcast_to

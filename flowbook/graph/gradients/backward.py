@@ -12,7 +12,7 @@ import heapq
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
@@ -22,7 +22,7 @@ from flowbook.graph.gradients.backward_loops import on_behalf_of
 from flowbook.graph.gradients.loop_dependence import Loop, is_differentiable
 from flowbook.graph.gradients.loops import LoopGradients
 from flowbook.graph.gradients.recomputing import Recomputing
-from flowbook.graph.model import site as sites
+from flowbook.graph.gradients.swapping import Swapping
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -32,6 +32,7 @@ from flowbook.graph.model.context import (
     is_everywhere,
     runs_in,
 )
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -41,6 +42,7 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import (
@@ -66,6 +68,7 @@ def gradients(
     *,
     unconnected_gradients: str = "none",
     recompute: Any = None,
+    swap: Any = None,
 ) -> list[Gradient | None]:
     """Build the gradient of the sum of `ys` with respect to each of `xs`.
 
@@ -85,13 +88,20 @@ def gradients(
             which `fb.forecast` tells. Operations that touch something, as drawing
             random numbers does, and what is in loops and branches, run once. Loops have an option
             of their own (`fb.while_loop`).
+        swap: tensors, such as the outputs of large layers, whose values are copied to host memory
+            when they have been made, and brought back to their device when the first gradient needs
+            them: less memory of the device, more transfers, which `sess.explain` tells in bytes. On
+            a device whose memory is the host's, as a CPU's, nothing is gained, nor copied. What is
+            in a loop has an option of its own (`swap_memory` of `fb.while_loop`). What is kept for
+            `recompute` may be swapped too.
 
     Returns:
         For each of `xs` a tensor of its shape; IndexedSlices where only rows were gathered from
         it; None, or zeros, where `ys` does not depend on it.
 
     Raises:
-        InvalidArgumentError: if the lists do not go together.
+        InvalidArgumentError: if the lists do not go together, or what is to be swapped is no value
+            or lies in a loop or branch.
         NotFoundError: if an operation on the way has no gradient. It is a LookupError.
         InvalidTypeError: if a dtype has no gradient.
 
@@ -105,7 +115,7 @@ def gradients(
     6.0
     """
     try:
-        options = unconnected_gradients, recompute
+        options = unconnected_gradients, recompute, swap
         return _gradients(ys, xs, grad_ys, stop_gradients, name, *options)
     except OpError as error:
         error.at("gradients", sites.capture())
@@ -120,6 +130,7 @@ def _gradients(
     name: str,
     unconnected: str,
     recompute: Any,
+    swap: Any,
 ) -> list[Gradient | None]:
     if unconnected not in ("none", "zero"):
         raise InvalidArgumentError(
@@ -130,9 +141,11 @@ def _gradients(
     stopped = {_differentiated(t) for t in _as_list(stop_gradients)}
     starts = _as_list(grad_ys) if grad_ys is not None else [None] * len(y_list)
     if len(starts) != len(y_list):
-        raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
-    kept = [convert_to_tensor(tensor) for tensor in _as_list(recompute)]
-    graph = _one_graph([*y_list, *x_list, *kept])
+        raise InvalidArgumentError(
+            f"{counted(len(y_list), 'y')} but {counted(len(starts), 'grad_y')}"
+        )
+    kept, swapped = _chosen("recompute", recompute), _chosen("swap", swap)
+    graph = _one_graph([*y_list, *x_list, *kept, *swapped])
     for y in y_list:
         graph.places.refuse_inside(y, graph.scope.flow)
     with (
@@ -143,9 +156,10 @@ def _gradients(
         place = graph.scope.flow.place if graph.scope.flow is not None else None
         loops = LoopGradients(graph)
         backward = _Backward(graph, prefix, y_list, x_list, stopped, loops, place)
-        if kept:
+        if kept or swapped:
+            swapping = Swapping(graph, prefix, swapped, place)
             path = backward.path.operations
-            backward.recomputing = Recomputing(graph, prefix, kept, path)
+            backward.sparing = Sparing(Recomputing(graph, prefix, kept, path, swapping), swapping)
         for y, start in zip(y_list, starts, strict=True):
             backward.start(y, start)
         backward.run()
@@ -153,6 +167,23 @@ def _gradients(
         if unconnected == "none":
             return found
         return [zeros_like(x) if g is None else g for x, g in zip(_as_list(xs), found, strict=True)]
+
+
+class Sparing(NamedTuple):
+    """How one backward pass takes less of a device's memory.
+
+    Attributes:
+        recomputing: what is computed once more.
+        swapping: what waits in host memory.
+    """
+
+    recomputing: Recomputing
+    swapping: Swapping
+
+    def standing_for(self, op: Operation, arrived: Operation) -> Operation:
+        """What an operation's gradient takes in its place; see `Recomputing.standing_for`."""
+        stands = self.recomputing.standing_for(op, arrived)
+        return self.swapping.standing_for(stands, arrived)
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -168,6 +199,14 @@ def _differentiated(x: Any) -> Tensor:
     if hasattr(x, "as_tensor"):
         return x.as_tensor(True)  # type: ignore[no-any-return]
     raise InvalidTypeError(f"a gradient is taken with respect to tensors and variables, not {x!r}")
+
+
+def _chosen(option: str, values: Any) -> list[Tensor]:
+    """The tensors that an option names: what would become a new constant is none of the path."""
+    for value in _as_list(values):
+        if not isinstance(value, Tensor) and not hasattr(value, "as_tensor"):
+            raise InvalidTypeError(f"{option} takes tensors of the graph, not {value!r:.80}")
+    return [convert_to_tensor(value) for value in _as_list(values)]
 
 
 def _one_graph(tensors: Iterable[Tensor]) -> Graph:
@@ -200,7 +239,7 @@ class _Backward:
         self.path = Path(xs, ys, stopped)
         self.loops = loops
         self.place = place
-        self.recomputing: Recomputing | None = None
+        self.sparing: Sparing | None = None
         self.partials: dict[Tensor, list[Gradient]] = {}
         self.ready: list[tuple[int, Operation]] = []
         self.queued: set[Operation] = set()
@@ -330,9 +369,9 @@ class _Backward:
                 for total, output in zip(totals, op.outputs, strict=True)
             ]
             stands = op
-            if self.recomputing is not None:
+            if self.sparing is not None:
                 arrived = next(total for total in totals if total is not None)
-                stands = self.recomputing.standing_for(op, _maker(arrived))
+                stands = self.sparing.standing_for(op, _maker(arrived))
             try:
                 found = _call(grad, stands, dys, [total is not None for total in totals])
             except OpError as error:
@@ -349,7 +388,8 @@ class _Backward:
             found = list(found) if isinstance(found, list | tuple) else [found]
             if len(found) != len(op.inputs):
                 raise InvalidArgumentError(
-                    f"its gradient function gave {len(found)} results for {len(op.inputs)} inputs",
+                    f"its gradient function gave {counted(len(found), 'result')} for "
+                    f"{counted(len(op.inputs), 'input')}",
                     op,
                 )
             return [_checked(op, s, g) for s, g in zip(op.inputs, found, strict=True)]

@@ -43,7 +43,6 @@ from flowbook.graph.control_flow.stacks import (
     push_to_host,
 )
 from flowbook.graph.gradients.loop_dependence import is_entered
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
     Frame,
@@ -55,6 +54,7 @@ from flowbook.graph.model.context import (
 )
 from flowbook.graph.model.dtypes import resource, string, variant
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -247,7 +247,7 @@ class Backward(_Extended):
         flow = graph.scope.flow
         name = graph.enter_name(f"{forward_frame.name.rpartition('/')[2]}_grad").rstrip("/")
         frame = forward_frame.entered_from(flow.place if flow is not None else None, name)
-        graph.open_frame(frame)
+        graph.members.loops.open(frame)
         entered = taken_into(frame, forward.count)
         super().__init__(graph, frame, entered.op)
         self._recalled: dict[Tensor, Tensor] = {}

@@ -10,6 +10,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.structure import leaves, packed_like
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import own_definitions
@@ -31,7 +32,7 @@ def _own_gradient(op: Operation, *dys: Tensor | None) -> list[Any]:
     arguments = len(op.inputs) - results
     if len(given) != arguments:
         raise InvalidArgumentError(
-            f"the function's gradient gives {len(given)} values, and the function takes "
+            f"the function's gradient gives {counted(len(given), 'value')}, and the function takes "
             f"{arguments}",
             op,
             hint="one for each argument, None where there is none",

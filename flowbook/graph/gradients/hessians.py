@@ -9,9 +9,9 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidArgumentError, OpError, without_internal_frames
 from flowbook.graph.model.long_work import track
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack

@@ -108,9 +108,9 @@ class LoopGradients:
                     backward, loop, variables, active, constants, totals, is_wanted, differentiate
                 )
             except BaseException:
-                self._graph.abandon(backward.frame)
+                self._graph.members.loops.abandon(backward.frame)
                 raise
-            before = self._graph.complete(backward.frame)
+            before = self._graph.members.loops.complete(backward.frame)
             return [(left.source, left.gradient(before)) for left in results]
 
     def _built(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
 from flowbook.graph.gradients.backward_loops import on_behalf_of
+from flowbook.graph.gradients.swapping import Swapping
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
@@ -26,11 +27,18 @@ class Recomputing:
         prefix: of the names of what is built.
         kept: the tensors from which the rest is computed.
         path: the operations whose gradients are taken.
+        swapping: which of what is kept waits in host memory.
     """
 
     def __init__(
-        self, graph: Graph, prefix: str, kept: Sequence[Tensor], path: Collection[Operation]
+        self,
+        graph: Graph,
+        prefix: str,
+        kept: Sequence[Tensor],
+        path: Collection[Operation],
+        swapping: Swapping,
     ) -> None:
+        self._swapping = swapping
         self._graph = graph
         self._prefix = prefix
         self._kept = set(kept)
@@ -76,7 +84,7 @@ class Recomputing:
 
     def _computed(self, op: Operation, arrived: Operation) -> Operation:
         graph = self._graph
-        inputs = [self._value(tensor) for tensor in op.inputs]
+        inputs = [self._value(tensor, arrived) for tensor in op.inputs]
         found = op.op_def.infer_outputs(graph, inputs, op.attributes)
         name = f"{self._prefix}{op.name.replace('@', '_')}_again/"
         # Not before it is needed; so it is not taken for the first one either.
@@ -91,6 +99,8 @@ class Recomputing:
             )
             return graph.add(made, None)
 
-    def _value(self, tensor: Tensor) -> Tensor:
+    def _value(self, tensor: Tensor, arrived: Operation) -> Tensor:
         again = None if tensor in self._kept else self._again.get(tensor.op)
-        return tensor if again is None else again.outputs[tensor.index]
+        if again is None:
+            return self._swapping.value(tensor, arrived)
+        return again.outputs[tensor.index]

@@ -36,9 +36,9 @@ class DeviceSpec:
             InvalidArgumentError: if the text is not such a name.
         """
         spec, position = DeviceSpec(), 0
-        name = f"/{name}" if ":" in name.partition("/")[0] else name
-        while position < len(name):
-            match = _PART.match(name, position)
+        whole = f"/{name}" if ":" in name.partition("/")[0] else name
+        while position < len(whole):
+            match = _PART.match(whole, position)
             if match is None:
                 raise InvalidArgumentError(
                     f"{name!r:.80} is not a device name",
@@ -46,8 +46,12 @@ class DeviceSpec:
                 )
             found = match.groupdict()
             if found["job"] is not None:
+                if spec.job is not None:
+                    raise InvalidArgumentError(f"{name!r} names two jobs")
                 spec = replace(spec, job=found["job"])
             elif found["task"] is not None:
+                if spec.task is not None:
+                    raise InvalidArgumentError(f"{name!r} names two tasks")
                 spec = replace(spec, task=int(found["task"]))
             elif found["replica"] is not None:
                 if int(found["replica"]):

@@ -6,22 +6,24 @@ the class derives from it too, so that `except ValueError` works as a user of Py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from flowbook.graph.model.called import described, tensor_called
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.options import options
-from flowbook.graph.model.site import is_internal
+from flowbook.graph.model.origin.called import described, tensor_called
+from flowbook.graph.model.origin.site import is_internal, is_users
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
     from flowbook.graph.model.operation import Operation
-    from flowbook.graph.model.site import Site
+    from flowbook.graph.model.origin.site import Site
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 __all__ = [
     "AbortedError",
@@ -256,16 +258,42 @@ def without_internal_frames(error: BaseException) -> BaseException:
         return error
     if isinstance(error, Exception) and HIDDEN_FRAMES not in getattr(error, "__notes__", ()):
         error.add_note(HIDDEN_FRAMES)
-    for shown in (error, error.__cause__):
-        if shown is not None:
-            shown.with_traceback(users_frames(shown.__traceback__))
-            _empty_internal_frames(shown.__traceback__)
+    for shown in _with_causes(error):
+        shown.with_traceback(users_frames(shown.__traceback__))
+        _empty_internal_frames(shown.__traceback__)
     return error
 
 
+def hides_frames(function: Function) -> Function:
+    """The same function of the public API, whose errors show no frames of Flowbook's own."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise without_internal_frames(error) from error.__cause__
+
+    return call  # type: ignore[return-value]
+
+
+def _with_causes(error: BaseException) -> list[BaseException]:
+    """An error, and all that it was raised from or in the handling of, told or not."""
+    found = [error]
+    for each in found:
+        for behind in (each.__cause__, each.__context__):
+            if behind is not None and all(behind is not other for other in found):
+                found.append(behind)
+    return found
+
+
 def users_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """What lies outside Flowbook: a py_func's or a user's kernel's frames stay visible."""
-    while traceback is not None and is_internal(traceback.tb_frame.f_code.co_filename):
+    """From a user's own code on: a py_func's frames stay visible, and those of what it called.
+
+    What Flowbook's kernels called in other packages is left out: it holds what they were given.
+    """
+    while traceback is not None and not is_users(traceback.tb_frame.f_code.co_filename):
         traceback = traceback.tb_next
     return traceback
 

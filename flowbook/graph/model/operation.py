@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
     from flowbook.graph.model.context import Context
     from flowbook.graph.model.dtypes import DType
+    from flowbook.graph.model.origin.site import Site
     from flowbook.graph.model.resource_key import ResourceKey
     from flowbook.graph.model.shape import Shape
-    from flowbook.graph.model.site import Site
 
 __all__ = ["Operation"]
 

@@ -69,8 +69,7 @@ _definitions: dict[str, OpDef[Any]] = {}
 _kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
 _by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
-# The kinds of devices that there are kernels for, and whether they hold a dtype; each is named by
-# the module of its devices.
+# The kinds of devices that there are kernels for, and whether they hold a dtype.
 _device_kinds: dict[str, Callable[[DType], bool] | None] = {}
 # Whether what is defined now is Flowbook's own.
 _defines_own = False
@@ -220,10 +219,16 @@ def _known(type_name: str, device_kind: str) -> OpDef[Any]:
     op_def = op_named(type_name)
     if device_kind not in _device_kinds:
         raise NotFoundError(
-            f"there are no devices of kind {device_kind!r}",
-            hint=f"known kinds are {', '.join(sorted(_device_kinds))}",
+            f"there are no devices of kind {device_kind!r}", hint=known_kinds(device_kind)
         )
     return op_def
+
+
+def known_kinds(kind: str | None) -> str:
+    """Which kinds of devices there are, as a hint for who asks for another."""
+    close = difflib.get_close_matches(kind or "", _device_kinds, 3)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"{meant}known kinds are {', '.join(sorted(_device_kinds))}"
 
 
 def registered_kernels(op_def: OpDef[Any], device_kind: str) -> Sequence[Registered]:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -128,7 +129,9 @@ def parquet_columns(content: bytes, names: Sequence[str]) -> list[Any]:
     for name in names:
         column = table.column(name)
         if column.null_count:
-            raise InvalidArgumentError(f"column {name!r} lacks {column.null_count} values")
+            raise InvalidArgumentError(
+                f"column {name!r} lacks {counted(column.null_count, 'value')}"
+            )
         found.append(column.to_numpy())
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 
 _NEVER = -1e100
@@ -62,7 +63,8 @@ def _dense_labels(
         rows, values = rows[is_kept], values[is_kept]
     counts = xp.bincount(rows, minlength=batch)
     places = xp.arange(rows.size) - (xp.cumsum(counts) - counts)[rows]
-    labels = xp.full((batch, int(counts.max(initial=0))), -1, np.int64)
+    longest = int(counts.max()) if batch else 0
+    labels = xp.full((batch, longest), -1, np.int64)
     labels[rows, places] = values
     return labels, counts
 
@@ -148,7 +150,8 @@ class Paths:
         if is_longer.any() and not ignore_longer_outputs_than_inputs:
             i = int(xp.argmax(is_longer))
             raise InvalidArgumentError(
-                f"sequence {i} has {int(sizes[i])} labels for {int(sequence_length[i])} steps",
+                f"sequence {i} has {counted(int(sizes[i]), 'label')} for "
+                f"{counted(int(sequence_length[i]), 'step')}",
                 hint="ignore_longer_outputs_than_inputs=True leaves such sequences out",
             )
         self.counts = xp.arange(steps)[:, None] < xp.where(is_longer, 0, sequence_length)

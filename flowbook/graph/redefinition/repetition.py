@@ -17,9 +17,9 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import GraphGrowthWarning
-from flowbook.graph.model.site import Position, Site
+from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.origin.site import Position, Site
 
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
@@ -78,7 +78,7 @@ class Repetition:
         Args:
             graph: the graph, whose lock is held.
         """
-        gained = graph.operations_from(self._seen)
+        gained = graph.members.operations_from(self._seen)
         if not gained:
             return []
         self._seen = gained[0].id + 1
@@ -149,7 +149,7 @@ def check_repetition(graph: Graph) -> None:
         graph: the graph that a session is about to run with what it gained.
     """
     with graph.lock:
-        found = graph.repetition.repeated(graph)
+        found = graph.members.repetition.repeated(graph)
     for message, site in found:
         # As in `check_stale`: from "cell [7]", and whatever was said of the line before.
         where = site.cell_label or site.filename

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowbook.graph.model.called import called
+from flowbook.graph.model.origin.called import called
 from flowbook.graph.redefinition.wording import named_or_counted, rerun, what_became_of
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import weakref
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     StaleDefinitionError,
     StaleDefinitionWarning,
 )
 from flowbook.graph.model.options import options
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.redefinition.stale_operations import (
     StaleOperations,
     root_of,
@@ -60,7 +60,7 @@ def _message(
     taken = {source for operation in operations for source in sources(operation, fed)}
     given_up = [op for op in operations if op.retired and op not in taken]
     if given_up:
-        cells = {operation.graph.retired_by(operation) for operation in given_up}
+        cells = {operation.graph.members.retired_by(operation) for operation in given_up}
         is_gone = all(cell is not None and cell.is_deleted for cell in cells)
         other = "something else" if is_gone else "what the re-run cell built"
         return f"fetch {other}: this run uses {what_became_of(given_up)}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowbook.graph.model.author import Author
     from flowbook.graph.model.operation import Operation
+    from flowbook.graph.model.origin.author import Author
 
 
 class UnnamedVariables:

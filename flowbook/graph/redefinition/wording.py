@@ -37,7 +37,7 @@ def what_became_of(retired: Iterable[Operation]) -> str:
 
 def _fate(operation: Operation) -> str:
     """What became of a retired operation, with places for names."""
-    cell = operation.graph.retired_by(operation)
+    cell = operation.graph.members.retired_by(operation)
     by = cell.label if cell is not None else "a cell"
     if cell is not None and cell.is_deleted:
         return f"{{a}}{{names}} of {by}, which was deleted"

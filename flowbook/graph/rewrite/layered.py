@@ -73,12 +73,14 @@ class Layered(Mapping[K, V]):
 Table: TypeAlias = dict[K, V] | Layered[K, V]
 
 
-def grown(table: Table[K, V]) -> Layered[K, V]:
+def grown(table: Table[K, V]) -> Table[K, V]:
     """A table that begins with what another one holds, which does not change any more.
 
     What was added to a table is copied, and what that began with is not: so the first is kept much
     smaller than the second. From time to time one table is made of both.
     """
+    if not table:
+        return {}
     return table.grown() if isinstance(table, Layered) else Layered(table, {})
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 
-from flowbook.graph.model.called import called, tensor_called
 from flowbook.graph.model.context import frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from google.protobuf.message import DecodeError, EncodeError
 
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import (
     DataLossError,
@@ -26,6 +25,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.storing.graph_pb2 import GraphDef, OperationDef, TensorRef
@@ -67,7 +67,7 @@ def as_message(
         values: the writer.
         roots: the operations that are wanted, with all that they refer to; by default all.
     """
-    scopes = graph.scope_names() if roots is None else ()
+    scopes = graph.members.scope_names() if roots is None else ()
     message = GraphDef(complete=True, scopes=scopes)
     message.version.writer, message.version.min_reader = FORMAT, MIN_READER
     operations = with_retired(graph, roots)
@@ -200,7 +200,7 @@ def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None
     reader = _Reader(graph, message, arrays)
     for stored in track(message.operations, "loading"):
         reader.read(stored)
-    graph.reserve_names(message.scopes)
+    graph.members.reserve_names(message.scopes)
     reader.complete(message.constrained)
     reader.prevent_feeding(message.unfeedable)
 
@@ -287,7 +287,7 @@ class _Reader:
             if stored.name in self._retired:
                 raise DataLossError("two retired operations have this name")
             self._retired.add(stored.name)
-        self._graph.restore(operation, stored.name, stored.retired)
+        self._graph.members.restore(operation, stored.name, stored.retired)
         return operation
 
     def _attributes(self, op_def: OpDef[Any], stored: OperationDef) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ def graph_for_copies(operations: Iterable[Operation]) -> Graph:
     What is built in it besides them is named otherwise, whatever it would have been named.
     """
     graph = Graph()
-    graph.reserve_names(op.name for op in operations if not op.retired)
+    graph.members.reserve_names(op.name for op in operations if not op.retired)
     return graph
 
 
@@ -70,7 +70,7 @@ def copy_operations(
         copy.control_inputs = tuple([copies[c] for c in operation.control_inputs if c in copies])
         if operation.closes is not None:
             copy.closes = copies[operation.closes]
-        graph.restore(copy, operation.name, operation.retired)
+        graph.members.restore(copy, operation.name, operation.retired)
         copies[operation] = copy
         for original, output in zip(operation.outputs, copy.outputs, strict=True):
             if original not in tensors:

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import (
@@ -25,6 +24,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable, read_variable
 from flowbook.graph.storing import graph_file
@@ -87,7 +87,7 @@ def import_graph_def(
             made = _Import(source, graph, site)
             made.map_inputs(_checked_map(input_map))
             made.copy()
-        prefix = graph.adopt(name, made.named(), source.scope_names())
+        prefix = graph.adopt(name, made.named(), source.members.scope_names())
         made.register_variables(prefix)
     except OpError as error:
         raise without_internal_frames(error.at("import_graph_def", site)) from None

@@ -23,7 +23,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
-from flowbook.graph.ops.basis.shaping import reshape, shape_of, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import reshape, shape_of
 from flowbook.graph.ops.math.comparison import logical_and
 from flowbook.onnx.elements import declared_shape, dtype_of
 from flowbook.onnx.reading.node import Node

@@ -31,7 +31,7 @@ from flowbook.graph.model.long_work import track
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import constant, identity, placeholder
-from flowbook.graph.ops.basis.shaping import transpose
+from flowbook.graph.ops.basis.permuting import transpose
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import declared_shape, dtype_of, to_array
 from flowbook.onnx.reading.budget import Budget
@@ -135,7 +135,7 @@ class _Attempts:
                 # Nothing of a model that cannot be built stays behind.
                 for operation in reversed(graph.operations):
                     if operation not in before and operation.name.startswith(scope):
-                        graph.retire(operation)
+                        graph.members.retire(operation)
                 if isinstance(error, Exception) and not isinstance(error, OpError | Learnt):
                     raise InvalidArgumentError(f"the model cannot be read: {error}") from error
                 raise

@@ -92,6 +92,14 @@ class Node:
         """
         self._budget.spend(pieces, str(self))
 
+    def compute(self, elements: int) -> None:
+        """Take so many elements of what is computed now from what the model may have.
+
+        Raises:
+            ResourceExhaustedError: if fewer are left.
+        """
+        self._budget.compute(elements, str(self))
+
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute: a number, str, list of those, or array; the default if it is absent."""
         proto = self._attributes.get(name)

@@ -24,7 +24,6 @@ from flowbook.graph.ops.arrays.indexing_nd import (
 )
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.ordering import argsort
-from flowbook.graph.ops.arrays.positions import invert_permutation
 from flowbook.graph.ops.arrays.repeating import repeat, tile
 from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
 from flowbook.graph.ops.arrays.uniqueness import unique, unique_with_counts
@@ -35,7 +34,8 @@ from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, iden
 from flowbook.graph.ops.basis.filling import fill, ones_like, range, zeros, zeros_like
 from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
 from flowbook.graph.ops.basis.padding import pad
-from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.basis.permuting import invert_permutation, transpose
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, squeeze
 from flowbook.graph.ops.image.files import decode_op
 from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.linalg.matrix_products import matmul

@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.model.dtypes import int32
 from flowbook.graph.ops.arrays.gathering import one_hot
-from flowbook.graph.ops.arrays.positions import invert_permutation
 from flowbook.graph.ops.arrays.repeating import tile
 from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
 from flowbook.graph.ops.arrays.spaces import (
@@ -27,15 +26,8 @@ from flowbook.graph.ops.basis.constants import (
 from flowbook.graph.ops.basis.filling import fill, linspace, ones_like, range, zeros_like
 from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
 from flowbook.graph.ops.basis.padding import pad
-from flowbook.graph.ops.basis.shaping import (
-    expand_dims,
-    rank,
-    reshape,
-    shape,
-    size,
-    squeeze,
-    transpose,
-)
+from flowbook.graph.ops.basis.permuting import invert_permutation, transpose
+from flowbook.graph.ops.basis.shaping import expand_dims, rank, reshape, shape, size, squeeze
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.reduction.scans import cumsum
 from flowbook.tensorflow.node import Node, Rules, named
@@ -123,7 +115,6 @@ RULES: Rules = {
     "ExpandDims": named(expand_dims),
     "Fill": named(fill),
     "GuaranteeConst": named(identity),
-    "IdentityN": lambda n, *inputs: [identity(x) for x in inputs],
     "InvertPermutation": named(invert_permutation),
     "LinSpace": named(linspace),
     "MirrorPad": _mirror_pad,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook import nn
@@ -12,14 +13,20 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import identity
 from flowbook.graph.ops.basis.filling import ones, ones_like, zeros, zeros_like
 from flowbook.graph.ops.basis.joining import concat, stack
-from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size
 from flowbook.graph.ops.math.arithmetic import divide, maximum, minimum, multiply
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import abs
 from flowbook.graph.ops.math.elementwise import rsqrt, sigmoid, square
 from flowbook.graph.ops.nn.activations import leaky_relu_gradient, relu6_gradient, relu_gradient
 from flowbook.graph.ops.windows import depthwise
-from flowbook.graph.ops.windows.pooling import avg_pool_gradient, max_pool_gradient
+from flowbook.graph.ops.windows.morphology import dilation_gradient_op
+from flowbook.graph.ops.windows.pooling import (
+    avg_pool_gradient,
+    max_pool_choice,
+    max_pool_gradient,
+)
 from flowbook.graph.ops.windows.response_normalisation import normalize_responses_gradient_op
 from flowbook.tensorflow.node import Node, Rule, Rules, named
 from flowbook.tensorflow.operators.windows import layout, padding
@@ -62,29 +69,74 @@ def _broadcast_axes(n: Node, first: Any, second: Any) -> Any:
     return found
 
 
-def _max_pool(n: Node, x: Any, y: Any, dy: Any) -> Any:
-    return _pooled(n, lambda how: max_pool_gradient(*_last(n, x, y, dy), **how))
+def _max_pool(along: Any) -> Rule:
+    def rule(n: Node, x: Any, y: Any, values: Any, *window: Any) -> Any:
+        return _pooled(n, window, lambda how: along(*_last(n, x, y, values), **how))
+
+    return rule
 
 
 def _avg_pool(n: Node, shape: Any, dy: Any) -> Any:
-    if layout(n) == "NCHW":
-        shape = gather(shape, [0, 2, 3, 1])
-    return _pooled(n, lambda how: avg_pool_gradient(shape, *_last(n, dy), **how))
+    if _has_channels_first(n):
+        shape = gather(shape, _order(n))
+    return _pooled(n, (), lambda how: avg_pool_gradient(shape, *_last(n, dy), **how))
+
+
+def _form(n: Node) -> str:
+    return n.text("data_format", "NDHWC" if "3D" in n.type else "NHWC")
+
+
+def _has_channels_first(n: Node) -> bool:
+    return _form(n)[1] == "C"
+
+
+def _order(n: Node) -> list[int]:
+    """The dimensions in the order that has channels last."""
+    form = _form(n)
+    return [0, *range(2, len(form)), 1] if _has_channels_first(n) else [*range(len(form))]
 
 
 def _last(n: Node, *tensors: Any) -> list[Any]:
     """Tensors with channels last."""
-    return [transpose(t, [0, 2, 3, 1]) if layout(n) == "NCHW" else t for t in tensors]
+    return [transpose(t, _order(n)) if _has_channels_first(n) else t for t in tensors]
 
 
-def _pooled(n: Node, build: Any) -> Any:
+def _pooled(n: Node, window: Sequence[Any], build: Any) -> Any:
     """A pool's gradient, whose windows are those of what has channels last."""
-    order = [layout(n).index(c) for c in "NHWC"]
-    sizes = {k: tuple(n.ints(k)[i] for i in order) for k in ("ksize", "strides")}
-    found = build({**sizes, "padding": padding(n), "dilations": (1, 1, 1, 1)})
-    if layout(n) == "NCHW":
-        return transpose(found, [0, 3, 1, 2], name=n.scope)
+    numbers = [_numbers(n, each) for each in window] or [n.ints("ksize"), n.ints("strides")]
+    ksize, strides = (tuple(each[i] for i in _order(n)) for each in numbers)
+    found = build(
+        {
+            "ksize": ksize,
+            "strides": strides,
+            "padding": padding(n),
+            "dilations": (1,) * len(_form(n)),
+        }
+    )
+    if _has_channels_first(n):
+        return transpose(found, [0, len(_form(n)) - 1, *range(1, len(_form(n)) - 1)], name=n.scope)
     return identity(found, name=n.scope)
+
+
+def _numbers(n: Node, given: Any) -> list[int]:
+    return [int(i) for i in n.known(given, "the window")]
+
+
+def _dilated(which: int) -> Rule:
+    """The gradient of a dilation by its input, or by its filters."""
+
+    def rule(n: Node, x: Any, filters: Any, dy: Any) -> Any:
+        found = dilation_gradient_op(
+            x,
+            filters,
+            dy,
+            strides=tuple(n.ints("strides")[1:3]),
+            dilations=tuple(n.ints("rates")[1:3]),
+            padding=padding(n),
+        )
+        return found[which]
+
+    return rule
 
 
 def _batch_norm(n: Node, dy: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> Any:
@@ -142,11 +194,13 @@ def _response_normalisation(n: Node, dy: Any, x: Any, y: Any) -> Any:
 
 
 RULES: Rules = {
-    "AvgPoolGrad": _avg_pool,
+    **dict.fromkeys(("AvgPoolGrad", "AvgPool3DGrad"), _avg_pool),
     "BiasAddGrad": _bias,
     "BroadcastGradientArgs": _broadcast_axes,
     "DepthwiseConv2dNativeBackpropFilter": _depthwise(depthwise.filter_gradient_op),
     "DepthwiseConv2dNativeBackpropInput": _depthwise(depthwise.input_gradient_op),
+    "Dilation2DBackpropFilter": _dilated(1),
+    "Dilation2DBackpropInput": _dilated(0),
     "EluGrad": _elu,
     **dict.fromkeys(
         ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"), _batch_norm
@@ -154,7 +208,12 @@ RULES: Rules = {
     "InvGrad": _of_output(lambda y: -y * y),
     "LRNGrad": _response_normalisation,
     "LeakyReluGrad": named(leaky_relu_gradient, alpha=lambda n: n.number("alpha", 0.2)),
-    "MaxPoolGrad": _max_pool,
+    **dict.fromkeys(
+        ("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad"), _max_pool(max_pool_gradient)
+    ),
+    **dict.fromkeys(
+        ("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad"), _max_pool(max_pool_choice)
+    ),
     "ReciprocalGrad": _of_output(lambda y: -y * y),
     "Relu6Grad": named(relu6_gradient),
     "ReluGrad": named(relu_gradient),

@@ -27,15 +27,21 @@ from flowbook.graph.ops.math.comparison import where
 from flowbook.tensorflow.node import Node, Rule, Rules, named
 
 
-def _numbers(n: Node, tensor: Any) -> list[Any]:
+def _count(n: Node, *vectors: Any) -> int:
+    """How many elements vectors have that are equally long."""
+    for vector in vectors:
+        known = constant_value(vector)
+        if known is not None or vector.shape.is_fully_defined:
+            return vector.shape.size if known is None else known.size
+    raise UnimplementedError(f"{n} is read only if the number of its indices is known")
+
+
+def _numbers(vector: Any, count: int) -> list[Any]:
     """The elements of a vector: ints where they are known, else scalars."""
-    known = constant_value(tensor)
+    known = constant_value(vector)
     if known is not None:
         return [int(i) for i in known]
-    count = tensor.shape.dims[0] if tensor.shape.rank == 1 else None
-    if count is None:
-        raise UnimplementedError(f"{n} is read only if the number of its indices is known")
-    parts = unstack(tensor, count)
+    parts = unstack(vector, count)
     return [p if (v := constant_value(p)) is None else int(v) for p in parts]
 
 
@@ -46,7 +52,8 @@ def key(n: Node, begin: Any, end: Any, strides: Any) -> tuple[Any, ...]:
         for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
     }
     found: list[Any] = []
-    bounds = (_numbers(n, b) for b in (begin, end, strides))
+    count = _count(n, begin, end, strides)
+    bounds = (_numbers(b, count) for b in (begin, end, strides))
     for i, (start, stop, step) in enumerate(zip(*bounds, strict=True)):
         said = {name for name, mask in masks.items() if mask >> i & 1}
         if "ellipsis" in said:
@@ -91,6 +98,12 @@ def _unique(n: Node, x: Any, axis: Any = None) -> Any:
     return unique(x, n.dtype("out_idx", int32), axis=where, name=n.scope)
 
 
+def _unique_with_counts(n: Node, x: Any, axis: Any) -> Any:
+    [*given] = n.known(axis, "the axis")
+    where = int(given[0]) if given else None
+    return unique_with_counts(x, n.dtype("out_idx", int32), axis=where, name=n.scope)
+
+
 RULES: Rules = {
     "DynamicPartition": named(
         dynamic_partition, num_partitions=lambda n: n.whole("num_partitions")
@@ -114,6 +127,7 @@ RULES: Rules = {
     "TopKV2": _top_k,
     "Unique": _unique,
     "UniqueV2": _unique,
+    "UniqueWithCountsV2": _unique_with_counts,
     "UniqueWithCounts": named(unique_with_counts, out_idx=lambda n: n.dtype("out_idx", int32)),
     "UpperBound": _searched("right"),
     "UnravelIndex": named(unravel_index),

@@ -58,10 +58,7 @@ def _diagonals(function: Any, arrays: int = 1) -> Rule:
             first = [int(i) for i in n.known(inputs[arrays], "which diagonals").reshape(-1)]
             if len(set(first)) > 1:
                 raise UnimplementedError(f"{n} has diagonals that are aligned otherwise")
-        given = [n.known(each, "what it is").real for each in inputs[arrays:]]
-        if any((each != each.astype(int)).any() for each in given):
-            raise UnimplementedError(f"{n} pads with what is no whole number")
-        which, *rest = (each.astype(int).tolist() for each in given)
+        which, *rest = (n.known(each, "what it is").tolist() for each in inputs[arrays:])
         where = tuple(which) if isinstance(which, list) else which
         return function(*inputs[:arrays], where, *rest, name=n.scope)
 

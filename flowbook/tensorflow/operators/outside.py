@@ -28,7 +28,10 @@ def _assert(n: Node, condition: Any, *data: Any) -> Any:
 
 RULES: Rules = {
     "Assert": _assert,
-    "CheckNumerics": named(check_numerics, message=lambda n: n.text("message")),
+    **dict.fromkeys(
+        ("CheckNumerics", "CheckNumericsV2"),
+        named(check_numerics, message=lambda n: n.text("message")),
+    ),
     "MatchingFiles": named(matching_files),
     "Print": _print,
     "ReadFile": named(read_file),

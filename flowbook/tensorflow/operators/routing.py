@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbook.graph.building.scopes import within
 from flowbook.graph.control_flow.routing import (
@@ -33,13 +33,23 @@ def _passed(n: Node, item: Any) -> Any:
     return item if is_kept else _value(item)
 
 
-def _along(n: Node, data: Any, route: Callable[[Tensor], Any]) -> Any:
+class _Handle(NamedTuple):
+    """A variable's handle, to go along as it is: what takes tensors takes its value as a rule."""
+
+    tensor: Tensor
+
+    def as_tensor(self, handle: bool) -> Tensor:
+        """The handle, whatever is wanted."""
+        return self.tensor
+
+
+def _along(n: Node, data: Any, route: Callable[[Any], Any]) -> Any:
     """A value, or the handle of a variable, taken along a route; an array is there in any case."""
     data = _passed(n, data)
     if isinstance(data, Array):
         return data
     if isinstance(data, Reference):
-        return replace(data, handle=route(data.handle), written=None)
+        return replace(data, handle=route(_Handle(data.handle)), written=None)
     return route(data)
 
 
@@ -49,7 +59,7 @@ def _switch(n: Node, data: Any, pred: Any) -> Any:
         return [data, data]
     if not isinstance(data, Reference):
         return switch_op(data, _value(pred), name=n.scope)
-    sides: tuple[Tensor, Tensor] = switch_op(data.handle, _value(pred), name=n.scope)
+    sides: tuple[Tensor, Tensor] = switch_op(_Handle(data.handle), _value(pred), name=n.scope)
     return [replace(data, handle=side, written=None) for side in sides]
 
 
@@ -79,12 +89,17 @@ def _next_iteration(n: Node, data: Any) -> Any:
         return next_iteration_op(_value(data), name=n.scope)
 
 
-def _identity(n: Node, data: Any) -> Any:
+def _identity(n: Node, data: Any, name: str | None) -> Any:
     if isinstance(data, Array) or (_passed(n, data) is data and isinstance(data, Reference)):
         return data
     if isinstance(data, Reference) and data.written is None:
-        return data.value(n.scope)
-    return identity(_value(data), name=n.scope)
+        return data.value(name)
+    return identity(_value(data), name=name)
+
+
+def _identities(n: Node, *inputs: Any) -> Any:
+    first, *others = inputs
+    return [_identity(n, first, n.scope), *(_identity(n, each, None) for each in others)]
 
 
 RULES: Rules = {
@@ -93,8 +108,9 @@ RULES: Rules = {
     **dict.fromkeys(("Enter", "RefEnter"), _enter),
     **dict.fromkeys(("Exit", "RefExit"), _exit),
     **dict.fromkeys(("NextIteration", "RefNextIteration"), _next_iteration),
-    **dict.fromkeys(("Identity", "RefIdentity"), _identity),
+    **dict.fromkeys(("Identity", "RefIdentity"), lambda n, data: _identity(n, data, n.scope)),
     "ControlTrigger": named(control_trigger),
+    "IdentityN": _identities,
     "LoopCond": named(loop_cond),
     "NoOp": named(no_op),
 }

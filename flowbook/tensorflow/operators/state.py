@@ -10,9 +10,10 @@ from flowbook.graph.model.dtypes import int32
 from flowbook.graph.ops.arrays import scattering
 from flowbook.graph.ops.arrays.gathering import gather
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd
+from flowbook.graph.ops.basis.constants import no_op
 from flowbook.graph.ops.basis.shaping import shape
-from flowbook.graph.ops.state import variables
-from flowbook.graph.ops.state.variables import is_initialized_op
+from flowbook.graph.ops.state import writing
+from flowbook.graph.ops.state.variables import assign_op, is_initialized_op
 from flowbook.tensorflow.node import Node, Reference, Rule, Rules
 
 
@@ -43,25 +44,32 @@ def _gathered(n: Node, ref: Reference, indices: Any) -> Any:
     return gather(source, value(indices), batch_dims=n.whole("batch_dims"), name=n.scope)
 
 
+def _counted(n: Node, ref: Reference) -> Any:
+    limit = n.whole("limit")
+    return writing.count_up_to_op(ref.handle, limit=limit, **ref.typed, name=n.scope)
+
+
 RULES: Rules = {
-    **dict.fromkeys(("Assign", "AssignVariableOp"), _write(variables.assign_op)),
-    **dict.fromkeys(("AssignAdd", "AssignAddVariableOp"), _write(variables.assign_add_op)),
-    **dict.fromkeys(("AssignSub", "AssignSubVariableOp"), _write(variables.assign_sub_op)),
+    **dict.fromkeys(("CountUpTo", "ResourceCountUpTo"), _counted),
+    "DisableCopyOnRead": lambda n, ref: no_op(name=n.scope),
+    **dict.fromkeys(("Assign", "AssignVariableOp"), _write(assign_op)),
+    **dict.fromkeys(("AssignAdd", "AssignAddVariableOp"), _write(writing.assign_add_op)),
+    **dict.fromkeys(("AssignSub", "AssignSubVariableOp"), _write(writing.assign_sub_op)),
     **dict.fromkeys(("IsVariableInitialized", "VarIsInitializedOp"), _initialized),
     **{
         f"{prefix}Scatter{what}": _write(op_def)
         for prefix in ("", "Resource")
         for what, op_def in {
-            "Add": variables.scatter_add_op,
-            "Div": scattering.scatter_div_op,
-            "Max": scattering.scatter_max_op,
-            "Min": scattering.scatter_min_op,
-            "Mul": scattering.scatter_mul_op,
+            "Add": writing.scatter_add_op,
+            "Div": writing.scatter_div_op,
+            "Max": writing.scatter_max_op,
+            "Min": writing.scatter_min_op,
+            "Mul": writing.scatter_mul_op,
             "NdAdd": scattering.scatter_nd_add_op,
             "NdSub": scattering.scatter_nd_sub_op,
             "NdUpdate": scattering.scatter_nd_update_op,
-            "Sub": variables.scatter_sub_op,
-            "Update": variables.scatter_update_op,
+            "Sub": writing.scatter_sub_op,
+            "Update": writing.scatter_update_op,
         }.items()
     },
     "ReadVariableOp": _read,

@@ -7,8 +7,8 @@ from typing import Any
 from flowbook import nn
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.windows.patches import extract_image_patches
-from flowbook.tensorflow.node import Node, Rule, Rules
+from flowbook.graph.ops.windows.patches import extract_image_patches, extract_volume_patches
+from flowbook.tensorflow.node import Node, Rule, Rules, named
 
 
 def layout(n: Node) -> str:
@@ -55,20 +55,26 @@ def _inner(n: Node) -> list[int]:
     return [given[p] for p in places]
 
 
-def _backward(function: Any) -> Rule:
+def _backward(function: Any, default: str = "NHWC") -> Rule:
     def rule(n: Node, first: Any, second: Any, dy: Any) -> Any:
+        form = n.text("data_format", default)
         return function(
             first,
             second,
             dy,
             n.ints("strides"),
             padding(n),
-            layout(n),
-            n.ints("dilations", (1, 1, 1, 1)),
+            form,
+            n.ints("dilations", (1,) * len(form)),
             name=n.scope,
         )
 
     return rule
+
+
+def _by_volumes(sizes: Any, filters: Any, dy: Any, *how: Any, name: str) -> Any:
+    strides, padding_, form, dilations = how
+    return nn.conv3d_transpose(dy, filters, sizes, strides, padding_, form, dilations, name=name)
 
 
 def _pool(function: Any, default: str = "NHWC") -> Rule:
@@ -154,10 +160,18 @@ RULES: Rules = {
     "Conv2D": _convolution(nn.conv2d, "NHWC"),
     "Conv2DBackpropFilter": _backward(nn.conv2d_backprop_filter),
     "Conv2DBackpropInput": _backward(nn.conv2d_backprop_input),
+    "Conv3DBackpropFilterV2": _backward(nn.conv2d_backprop_filter, "NDHWC"),
+    "Conv3DBackpropInputV2": _backward(_by_volumes, "NDHWC"),
     "Conv3D": _convolution(nn.conv3d, "NDHWC"),
     "DepthwiseConv2dNative": _depthwise,
     "Dilation2D": _dilation,
     "ExtractImagePatches": _patches,
+    "ExtractVolumePatches": named(
+        extract_volume_patches,
+        ksizes=lambda n: n.ints("ksizes"),
+        strides=lambda n: n.ints("strides"),
+        padding=lambda n: n.text("padding"),
+    ),
     "FusedBatchNorm": _batch_norm,
     "FusedBatchNormV2": _batch_norm,
     "FusedBatchNormV3": _batch_norm,

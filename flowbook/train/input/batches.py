@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,13 @@ from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt,
 __all__ = ["batches"]
 
 
-class _Rows:
-    """Makes iterators over the batches of arrays.
+# A batch of fewer bytes is made by its run: that takes less time than to have a thread beside the
+# training that makes batches ready.
+_LARGE = 1 << 20
+
+
+class _Batches:
+    """The batches of arrays in their order, by their numbers.
 
     Args:
         arrays: of as many rows each.
@@ -42,20 +47,27 @@ class _Rows:
         self._epochs = epochs
         self._seed = seed
         self._limit = limit
+        # The order of the rows in the epoch of the last batch.
+        self._order: tuple[int, Any] = (-1, None)
 
-    def __call__(self) -> Iterator[tuple[Any, ...]]:
-        rows = len(self._arrays[0])
-        for epoch in count() if self._epochs is None else range(self._epochs):
-            order = None
-            if self._seed is not None:
-                order = np.random.default_rng([self._seed, epoch]).permutation(rows)
-            for start in range(0, self._limit, self._size):
-                batch: Any = slice(start, min(start + self._size, self._limit))
-                if order is None:
-                    yield tuple([array[batch] for array in self._arrays])
-                else:
-                    # Unlike indexing, `take` lets the training run meanwhile.
-                    yield tuple([array.take(order[batch], axis=0) for array in self._arrays])
+    def __getitem__(self, number: int) -> tuple[Any, ...]:
+        """A batch, of views if the rows are in their own order.
+
+        Raises:
+            IndexError: if there are no so many.
+        """
+        epoch, place = divmod(number, -(-self._limit // self._size))
+        if self._epochs is not None and epoch >= self._epochs:
+            raise IndexError(number)
+        start = place * self._size
+        rows = slice(start, min(start + self._size, self._limit))
+        if self._seed is None:
+            return tuple([array[rows] for array in self._arrays])
+        if self._order[0] != epoch:
+            draw = np.random.default_rng([self._seed, epoch])
+            self._order = epoch, draw.permutation(len(self._arrays[0]))
+        # Unlike indexing, `take` lets other threads run meanwhile.
+        return tuple([array.take(self._order[1][rows], axis=0) for array in self._arrays])
 
 
 def batches(
@@ -64,15 +76,14 @@ def batches(
     epochs: int | None = 1,
     shuffle: int | bool | None = None,
     allow_smaller_final_batch: bool = False,
-    prefetch: int = 4,
+    prefetch: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Batches of the rows of arrays: every run takes the next one.
 
-    A thread makes them ready while the steps before run. A run after the last one is an
-    OutOfRangeError; `fb.train.until_end` is the loop that ends there. Each session, and each time
-    that the cell runs again, begins with the first; one that goes on from a checkpoint, with the
-    one after the last that had been taken.
+    A run after the last one is an OutOfRangeError; `fb.train.until_end` is the loop that ends
+    there. Each session, and each time that the cell runs again, begins with the first; one that
+    goes on from a checkpoint, with the one after the last that had been taken.
 
     Args:
         arrays: NumPy arrays, or what makes arrays, of as many rows each: one, a tuple or dict of
@@ -84,7 +95,9 @@ def batches(
         allow_smaller_final_batch: whether the rows that remain at the end of an epoch make a
             smaller batch, so that no batch's size is known to the graph. By default they are left
             out; shuffled, these are others in each epoch.
-        prefetch: how many batches are made ready at most.
+        prefetch: how many batches a thread makes ready at most while the steps before run; with 0
+            each run makes its own. None is 4 if a batch has a megabyte or more, and else 0: to
+            make a small one takes less than to have a thread do so.
         name: the name of the scope of the operations.
 
     Returns:
@@ -106,14 +119,19 @@ def batches(
     with located("batches"):
         columns = [_array(leaf) for leaf in leaves(arrays)]
         rows = _common_rows(columns)
-        check_counts(size=size, prefetch=prefetch, **({} if epochs is None else {"epochs": epochs}))
+        check_counts(size=size, **({} if epochs is None else {"epochs": epochs}))
+        if prefetch is not None:
+            check_counts(0, prefetch=prefetch)
         limit = rows if allow_smaller_final_batch else rows - rows % size
         if not limit:
             raise InvalidArgumentError(
                 f"{rows} rows make no batch of {size}",
                 hint="allow_smaller_final_batch=True takes what there is" if rows else None,
             )
-        source = _Rows(columns, size, epochs, seed_of(shuffle), limit)
+        source = partial(_Batches, columns, size, epochs, seed_of(shuffle), limit)
+        if prefetch is None:
+            is_large = size * sum(column.nbytes for column in columns) >= _LARGE * rows
+            prefetch = 4 if is_large else 0
     length = size if limit % size == 0 else None
     found = prefetched(
         source,

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -133,7 +135,7 @@ def bucket_by_sequence_length(
     """
     given = locals()
     bounds = list(bucket_boundaries)
-    if not all(isinstance(b, int | np.integer) and not isinstance(b, bool) for b in bounds):
+    if any(as_whole(bound) is None for bound in bounds):
         raise InvalidTypeError(f"boundaries are integers, not {bounds!r:.80}")
     if not bounds or any(a >= b for a, b in pairwise(bounds)):
         raise InvalidArgumentError(f"boundaries are given, and grow, unlike {bounds!r:.80}")
@@ -178,7 +180,9 @@ def _for_each(given: Any, count: int, what: str) -> list[int]:
     """A positive number for each bucket."""
     found = list(given) if isinstance(given, list | tuple) else [given] * count
     if len(found) != count:
-        raise InvalidArgumentError(f"{what} has {len(found)} numbers for {count} buckets")
+        raise InvalidArgumentError(
+            f"{what} has {counted(len(found), 'number')} for {count} buckets"
+        )
     for number in found:
         check_counts(**{what: number})
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 from flowbook.graph.model import dtypes
@@ -11,6 +12,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import fill
@@ -62,15 +64,19 @@ class Elements:
     ) -> None:
         if not isinstance(places, list | tuple) or not places:
             raise InvalidTypeError(f"a list of what makes elements is wanted, not {places!r}")
-        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        count = as_whole(threads)
+        if count is None or count < 1:
             raise InvalidArgumentError(f"num_threads is a positive integer, not {threads!r}")
         self._like = places[0]
-        self._threads = threads
+        self._threads = count
         self._is_single = not isinstance(self._like, Mapping | list) and not (
             isinstance(self._like, tuple) and not isinstance(self._like, SparseTensorValue)
         )
-        # Of all places as rows: an element alone is one of them.
-        given = [[_as_rows(part, are_rows) for part in self._parts(each)] for each in places]
+        given = [[_as_tensor(part) for part in self._parts(each)] for each in places]
+        # An element alone is a row where rows are chosen, or made strings of.
+        self._are_rows = are_rows or keep is not None or any(map(_has_sparse, given))
+        if self._are_rows and not are_rows:
+            given = [[_as_row(part) for part in parts] for parts in given]
         self._forms = _common_forms(given)
         self._rows = [[_in_queue(part) for part in parts] for parts in given]
         self.dtypes = [tensor.dtype for tensor in self._rows[0]]
@@ -90,10 +96,8 @@ class Elements:
         """What is known of the shape of each component, wherever it comes from."""
         found = []
         for column in zip(*self._rows, strict=True):
-            common = column[0].shape[1:]
-            for tensor in column[1:]:
-                common = common.generalise(tensor.shape[1:])
-            found.append(common)
+            each = [tensor.shape[1:] if self._are_rows else tensor.shape for tensor in column]
+            found.append(reduce(Shape.generalise, each))
         if shapes is None:
             return found
         given = [shapes] if self._is_single else list(shapes)
@@ -129,7 +133,8 @@ class Elements:
 
     def fill(self, queue: Queue) -> None:
         """Have threads put them into a queue."""
-        self._run(queue, [queue.enqueue_many(rows) for rows in self._rows])
+        put = queue.enqueue_many if self._are_rows else queue.enqueue
+        self._run(queue, [put(rows) for rows in self._rows])
 
     def fill_numbered(self, queue: Queue, numbers: Sequence[Tensor]) -> None:
         """Have threads put them into a queue, with numbers before their components.
@@ -139,6 +144,9 @@ class Elements:
             numbers: scalars, which go with an element that stands alone.
         """
         [rows] = self._rows
+        if not self._are_rows:
+            self._run(queue, [queue.enqueue([*numbers, *rows])])
+            return
         count = shape_of(rows[0])[:1]
         self._run(queue, [queue.enqueue_many([*[fill(count, n) for n in numbers], *rows])])
 
@@ -156,12 +164,18 @@ class Elements:
         return values[0] if self._is_single else values
 
 
-def _as_rows(part: Any, are_rows: bool) -> Tensor | SparseTensor:
+def _as_tensor(part: Any) -> Tensor | SparseTensor:
     if isinstance(part, SparseTensor | SparseTensorValue):
-        sparse = SparseTensor.from_value(part)
-        return sparse if are_rows else sparse_expand_dims(sparse, 0)
-    dense = convert_to_tensor(part)
-    return dense if are_rows else expand_dims(dense, 0)
+        return SparseTensor.from_value(part)
+    return convert_to_tensor(part)
+
+
+def _has_sparse(parts: Sequence[Tensor | SparseTensor]) -> bool:
+    return any(isinstance(part, SparseTensor) for part in parts)
+
+
+def _as_row(part: Tensor | SparseTensor) -> Tensor | SparseTensor:
+    return sparse_expand_dims(part, 0) if isinstance(part, SparseTensor) else expand_dims(part, 0)
 
 
 def _in_queue(rows: Tensor | SparseTensor) -> Tensor:

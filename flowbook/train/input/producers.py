@@ -23,7 +23,8 @@ from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
 from flowbook.graph.ops.queues.queues import FIFOQueue, SavedQueue
 from flowbook.graph.ops.random.orders import random_shuffle
-from flowbook.graph.ops.state.variables import Variable, count_up_to
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.state.writing import count_up_to
 
 __all__ = [
     "input_producer",

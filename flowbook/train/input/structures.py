@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.whole_numbers import as_whole
 
 
 class Leaf(NamedTuple):
@@ -93,30 +96,42 @@ def _columns(value: Any) -> Any:
     # Whoever has such a table has imported its package.
     pandas, arrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if pandas is not None and isinstance(value, pandas.DataFrame):
+        _check_names(value.columns)
         return {name: value[name].to_numpy() for name in value.columns}
     if arrow is not None and isinstance(value, arrow.Table | arrow.RecordBatch):
+        _check_names(value.schema.names)
         return {name: _column(value.column(name), name) for name in value.schema.names}
     return value
+
+
+def _check_names(names: Iterable[Any]) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InvalidArgumentError(
+                f"{count} columns are called {name!r}", hint="give each a name of its own"
+            )
 
 
 def _column(column: Any, name: str) -> Any:
     if column.null_count:
         raise InvalidArgumentError(
-            f"{column.null_count} values are missing in column {name!r}",
+            f"column {name!r} lacks {counted(column.null_count, 'value')}",
             hint="fill them first, as with pyarrow.compute.fill_null",
         )
     return np.asarray(column)
 
 
-def check_counts(**counts: Any) -> None:
-    """See that arguments are positive integers.
+def check_counts(least: int = 1, /, **counts: Any) -> None:
+    """See that arguments are integers from `least` on, which is 1 or 0.
 
     Raises:
         InvalidArgumentError: if one is not.
     """
     for name, number in counts.items():
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InvalidArgumentError(f"{name} is a positive integer, not {number!r}")
+        whole = as_whole(number)
+        if whole is None or whole < least:
+            kind = "a positive integer" if least else "an integer from 0 on"
+            raise InvalidArgumentError(f"{name} is {kind}, not {number!r}")
 
 
 def seed_of(shuffle: Any) -> int | None:

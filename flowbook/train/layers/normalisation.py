@@ -12,11 +12,11 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import ones, zeros, zeros_like
-from flowbook.graph.ops.basis.shaping import transpose
+from flowbook.graph.ops.basis.permuting import transpose
 from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.nn import normalisation
 from flowbook.graph.ops.state.marks import mark_as_update
-from flowbook.graph.ops.state.variables import assign_sub
+from flowbook.graph.ops.state.writing import assign_sub
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.weights import (

@@ -12,6 +12,7 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.nn.activations import bias_add
 from flowbook.graph.ops.state.variables import Variable
@@ -189,9 +190,10 @@ def positive(name: str, value: Any) -> int:
     Raises:
         InvalidArgumentError: if it is not a positive integer.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
+    number = as_whole(value)
+    if number is None or number < 1:
         raise InvalidArgumentError(f"{name} is a positive integer, not {value!r}")
-    return int(value.__index__())
+    return number
 
 
 def check_training(training: Any) -> None:

@@ -22,12 +22,12 @@ from functools import cached_property
 from flowbook.graph.control_flow.routing import loop_cond
 from flowbook.graph.functions.definition import definition_of
 from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of, runs_in
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs.template_blocks import further_calls
-from flowbook.widgets.shown_text import counted
 
 # Marks the parts of pictured names that are no names of scopes, and slashes within a part.
 _OWN, _SLASH = "\x01", "\x02"
@@ -112,7 +112,7 @@ def pictured(operations: Sequence[Operation]) -> Pictured:
 
 
 def _note_templates(picture: Pictured, operations: Sequence[Operation]) -> None:
-    calls = operations[0].graph.template_calls
+    calls = operations[0].graph.members.template_calls
     for first, others in further_calls(operations, picture.names, calls).items():
         if others:
             about = f"used {counted(1 + len(others), 'time')}"

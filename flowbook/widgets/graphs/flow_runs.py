@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from flowbook.exec.session.session import Session, open_sessions
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.graphs.flow_blocks import Block, BlockKind, pictured
-from flowbook.widgets.shown_text import counted
 
 _blocks: weakref.WeakKeyDictionary[Graph, tuple[int, list[Block]]] = weakref.WeakKeyDictionary()
 

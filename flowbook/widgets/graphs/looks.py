@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.graphs.overlay import AMOUNTS, Colouring, Overlay
 from flowbook.widgets.graphs.scope_blocks import Block
 from flowbook.widgets.palette import LESS, LITTLE, MORE, MUCH, dash, mixed, told_apart
-from flowbook.widgets.shown_text import counted
 
 CROSSING = "#1c2430"  # Lines that lead to another device.
 DIFFERS = "\N{NOT EQUAL TO}"  # On the border of what runs elsewhere in another plan.

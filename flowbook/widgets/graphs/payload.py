@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.called import telling_variable
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.site import Site
+from flowbook.graph.model.origin.called import telling_variable
+from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs.flow_blocks import (
     BlockKind,

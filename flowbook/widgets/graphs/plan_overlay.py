@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation, Load, Planned
 from flowbook.exec.report import in_bytes, in_seconds
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs.overlay import Colouring, Group, Note, Overlay, short_names
 from flowbook.widgets.graphs.trace_overlay import (
@@ -19,7 +20,6 @@ from flowbook.widgets.graphs.trace_overlay import (
     measured_transfers,
     step_seconds,
 )
-from flowbook.widgets.shown_text import counted
 
 
 def plan_overlay(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.called import called
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin.called import called
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs import block_groups
 from flowbook.widgets.graphs.block_groups import Group
@@ -19,7 +20,6 @@ from flowbook.widgets.graphs.flow_blocks import BlockKind, Pictured, pictured
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed
 from flowbook.widgets.graphs.setting_aside import aside_on_top
-from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
 _OPERATIONS = ("variable", "input", "operation", "call")  # Kinds that are one operation.

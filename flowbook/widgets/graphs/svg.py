@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from flowbook.exec.report import in_bytes
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.graphs.layers import LAYER_GAP, Layout, lay_out
 from flowbook.widgets.graphs.looks import CROSSING, DIFFERS, Look, Looks, Row
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed
 from flowbook.widgets.graphs.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
 from flowbook.widgets.shown_text import coordinate as _n
-from flowbook.widgets.shown_text import counted, shown_text
+from flowbook.widgets.shown_text import shown_text
 
 _MARGIN = 20.0
 _HEADING = 30.0

@@ -9,8 +9,8 @@ from statistics import median
 
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.report import in_bytes, in_seconds
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.graphs.overlay import Colouring, Group, Note, Overlay, short_names
-from flowbook.widgets.shown_text import counted
 
 
 @dataclass(frozen=True)

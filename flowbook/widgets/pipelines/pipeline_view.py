@@ -36,7 +36,7 @@ class PipelineView:
 
     >>> import numpy as np
     >>> import flowbook as fb
-    >>> x = fb.train.batches(np.arange(8), 2)
+    >>> x = fb.train.batches(np.arange(8), 2, prefetch=4)
     >>> sess = fb.Session()
     >>> fb.PipelineView(sess)
     No run has taken an element yet

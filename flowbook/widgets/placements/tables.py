@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation, Planned
 from flowbook.exec.report import Table, in_seconds
-from flowbook.graph.model.called import called
+from flowbook.graph.model.counted import counted
+from flowbook.graph.model.origin.called import called
 from flowbook.widgets.graphs.overlay import short_names
 from flowbook.widgets.graphs.plan_overlay import busy, devices_of, why
 from flowbook.widgets.graphs.trace_overlay import measured, step_seconds
-from flowbook.widgets.shown_text import counted, shown_text
+from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.tables import table_html
 
 _MOST = 20  # Rows of one table,

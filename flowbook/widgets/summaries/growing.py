@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.origin import site as sites
 from flowbook.widgets.front_end import Forms
 
 

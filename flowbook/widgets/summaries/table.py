@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from flowbook.exec.report import Table
-from flowbook.widgets.shown_text import counted
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.summaries.sources import Snapshot
 
 _MOST = 20  # Rows.

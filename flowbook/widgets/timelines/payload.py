@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.instruments.trace_records import TracedCall
-from flowbook.graph.model.site import Site
+from flowbook.graph.model.origin.site import Site
 from flowbook.widgets.packing import packed
 from flowbook.widgets.shown_text import bounded
 from flowbook.widgets.timelines.timeline import Timeline

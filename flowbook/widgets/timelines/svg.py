@@ -15,7 +15,7 @@ from typing import NamedTuple
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
 from flowbook.exec.session.input_pipeline import percent
-from flowbook.graph.model.called import beside
+from flowbook.graph.model.origin.called import beside
 from flowbook.widgets.palette import mixed, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
@@ -29,8 +29,9 @@ _PLOT = _WIDTH - _LEFT - _MARGIN
 _TOP = 74.0
 # Heights: of a device's first row, of a lane's, of others.
 _DEVICE, _LANE, _NEXT = 30.0, 24.0, 15.0
-_BAR, _THIN = 18.0, 11.0  # Of the bars in them.
+_BAR, _THIN = 18.0, 11.0  # Of the bars in them; what waits is thin in every row.
 _LETTER = 6.2  # How wide one is, about.
+_FEWEST_LETTERS = 12  # Of a name that is shortened: of fewer nothing can be read.
 _LABEL_LETTERS = 20
 _MOST_SHAPES, _MOST_ARROWS, _MOST_ROWS = 300, 40, 16
 _LEAST = 2.0  # Pixels: narrower calls are drawn as one block.
@@ -100,7 +101,8 @@ def _tops(lanes: Sequence[Lane]) -> list[tuple[float, float] | None]:
         first = _first_height(lane, before)
         for row in range(lane.rows):
             if row == 0:
-                found.append((top + (first - _BAR) / 2, _BAR))
+                height = _THIN if lane.waits else _BAR
+                found.append((top + (first - height) / 2, height))
             elif row < _MOST_ROWS:
                 found.append((top + first + _NEXT * (row - 1), _THIN))
             else:
@@ -162,8 +164,9 @@ def _blocks(
                 f'height="{_n(top[1])}" rx="{2 if width > 6 else 0}" fill="{fill}"/>'
             )
             letters = int((width - 8) / _LETTER)
-            if call is not None and letters > 3:
-                name = one_line(label_of(call, timeline.variables), letters)
+            label = "" if call is None else label_of(call, timeline.variables)
+            if label and letters >= min(len(label), _FEWEST_LETTERS):
+                name = one_line(label, letters)
                 ink = _INK if waits or block.group == 4 else "#ffffff"
                 y = top[0] + top[1] / 2 + 3.5
                 yield _text(block.left + 4, y, name, ink, size=10)
@@ -229,7 +232,8 @@ def _arrows(
         bend = max(10.0, abs(x2 - x1) / 2)
         yield (
             f'<path d="M{_n(x1)} {_n(y1)}C{_n(x1 + bend)} {_n(y1)} {_n(x2 - bend)} {_n(y2)} '
-            f'{_n(x2)} {_n(y2)}" fill="none" stroke="{_INK}" stroke-width="1.2"/>'
+            f'{_n(x2)} {_n(y2)}" fill="none" stroke="{_INK}" stroke-opacity="0.5" '
+            'stroke-width="1.2"/>'
             f'<circle cx="{_n(x2)}" cy="{_n(y2)}" r="2.2" fill="{_INK}"/>'
         )
 

@@ -11,8 +11,8 @@ from flowbook.exec.instruments.trace import Trace, exchanges, scope_of
 from flowbook.exec.instruments.trace_lanes import Row, rows_of
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
+from flowbook.graph.model.counted import counted
 from flowbook.widgets.graphs.overlay import short_names
-from flowbook.widgets.shown_text import counted
 
 MOST_CALLS = 500_000  # In a picture; a page still draws as many without a halt.
 MOST_GROUPS = 6  # That have a colour of their own.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.exec.instruments.trace import Trace
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.widgets import front_end
-from flowbook.widgets.shown_text import counted, shown_text
+from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.tables import table_html
 from flowbook.widgets.timelines.payload import timeline_payload
 from flowbook.widgets.timelines.svg import timeline_svg

@@ -44,6 +44,7 @@ export const STYLES = `${COLOURS}
   .fb-search { position: relative; }
   .fb-search input { font: inherit; color: var(--fb-ink); background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 7px; padding: 4px 9px; width: 190px; height: 30px; box-shadow: 0 1px 3px rgb(0 0 0 / 8%); }
   .fb-search input::placeholder { color: var(--fb-faint); opacity: 1; }
+  .fb-search input:placeholder-shown { text-overflow: ellipsis; }
   .fb-results { position: absolute; left: 0; top: 34px; width: 400px; max-width: 80vw; max-height: 260px; overflow: auto; margin: 0; padding: 4px; list-style: none; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 7px; box-shadow: 0 6px 20px rgb(0 0 0 / 16%); z-index: 3; }
   .fb-results[hidden] { display: none; }
   .fb-results li { padding: 4px 8px; border-radius: 5px; cursor: pointer; display: flex; gap: 10px; justify-content: space-between; }

@@ -11,11 +11,13 @@ import { Theme } from "./theme.js";
 export const GUTTER = 148; // Pixels for the names of lanes.
 const RULER = 40;
 const [DEVICE, LANE, NEXT] = [32, 24, 15]; // Heights: of a device's first row, of a lane's, of others.
-const [BAR, THIN] = [18, 11]; // Of the bars in them.
+const [BAR, THIN] = [18, 11]; // Of the bars in them; what waits is thin in every row.
 const LABEL_ROOM = 26; // Pixels that a bar needs for a name,
 const LETTER = 6.1; // and about each letter.
+const FEWEST_LETTERS = 12; // Of a name that is shortened: of fewer nothing can be read.
 const DELAY_ROOM = 6; // From this width on a bar has the line of its delay.
 const MOST_ARROWS = 250;
+const ARROW = { line: 0.5, faint: 0.2 }; // How opaque: names below lines stay readable.
 const MOST_MARKED = 4000;
 const PAPER = { light: "#ffffff", dark: "#14171c" };
 const SHARE = { runs: 0.86, waits: 0.3, faint: 0.13 };
@@ -56,11 +58,12 @@ export class TimelinePainter {
     this.#labels = timeline.works.map((work) => shownText(labelOf(work)));
     this.#of = timeline.colourings[0].of;
     let top = 0;
-    timeline.lanes.forEach(({ rows }, lane) => {
+    timeline.lanes.forEach(({ rows, waits }, lane) => {
       this.#laneTops.push(top);
       const first = this.#isFirst(lane) ? DEVICE : LANE;
+      const height = waits ? THIN : BAR;
       for (let i = 0; i < rows; i++) {
-        this.#rows.push(i === 0 ? { top: top + (first - BAR) / 2 - 1, height: BAR } : { top: top + first + (i - 1) * NEXT, height: THIN });
+        this.#rows.push(i === 0 ? { top: top + (first - height) / 2 - 1, height } : { top: top + first + (i - 1) * NEXT, height: THIN });
       }
       top += first + (rows - 1) * NEXT;
     });
@@ -242,7 +245,7 @@ export class TimelinePainter {
     const iteration = timeline.iteration[call];
     const name = this.#labels[timeline.work[call]];
     const whole = iteration > 0 ? `${name} [${iteration.toLocaleString("en-US")}]` : name;
-    const text = whole.length <= letters ? whole : letters > 4 || name.length <= letters ? shortened(name, letters) : "";
+    const text = whole.length <= letters ? whole : letters >= FEWEST_LETTERS || name.length <= letters ? shortened(name, letters) : "";
     if (!text) return;
     const context = this.#context;
     context.fillStyle = ink ?? this.#theme!.ink;
@@ -285,13 +288,14 @@ export class TimelinePainter {
       const [y1, y2] = [a.top + a.height / 2, b.top + b.height / 2];
       const bend = Math.max(9, Math.min(60, Math.abs(x2 - x1) / 2));
       const isStrong = isOwn(i);
-      context.globalAlpha = isStrong || marks.found === null ? 1 : 0.25;
+      context.globalAlpha = isStrong ? 1 : marks.found === null ? ARROW.line : ARROW.faint;
       context.strokeStyle = context.fillStyle = isStrong ? theme.accent : theme.ink;
       context.lineWidth = isStrong ? 2 : 1;
       context.beginPath();
       context.moveTo(x1, y1);
       context.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2 - 3, y2);
       context.stroke();
+      if (marks.found === null) context.globalAlpha = 1;
       context.beginPath();
       context.moveTo(x2, y2);
       context.lineTo(x2 - 6, y2 - 3.2);

@@ -26,6 +26,7 @@ export const TIMELINE_STYLES = `${COLOURS}
   .fb-group output { padding: 0 10px; align-self: center; line-height: 26px; min-width: 84px; text-align: center; font-variant-numeric: tabular-nums; }
   .fb-bar input { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 0 9px; height: 28px; width: 180px; }
   .fb-bar input::placeholder { color: var(--fb-faint); opacity: 1; }
+  .fb-bar input:placeholder-shown { text-overflow: ellipsis; }
   .fb-found { color: var(--fb-faint); font-variant-numeric: tabular-nums; }
   .fb-bar label { margin-left: auto; display: inline-flex; align-items: center; gap: 6px; color: var(--fb-faint); }
   .fb-bar select { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 0 4px; height: 28px; }

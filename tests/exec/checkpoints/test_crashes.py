@@ -39,8 +39,9 @@ def test_no_room_for_a_larger_file(sess: Any, tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match=r"too large.*model-2"):
             saver.save(sess, tmp_path / "model", 2)
+        assert [path.name for path in tmp_path.iterdir()] == ["model-1"]
         with pytest.raises(OSError, match="too large"):
             saver.save(sess, tmp_path / "model", 1)
     finally:

@@ -127,6 +127,18 @@ def test_variables_are_chosen_and_renamed(folder: str) -> None:
         assert other.run(steps) == 0
 
 
+def test_variables_of_another_graph_are_refused(folder: str) -> None:
+    sess = trained()
+    saver = fb.train.Saver(sess.graph.variables())
+    path = saver.save(sess, f"{folder}/model")
+    with fb.Session(graph=fb.Graph()) as other:
+        with pytest.raises(fb.errors.InvalidArgumentError, match="of another graph"):
+            saver.save(other, f"{folder}/other")
+        with pytest.raises(fb.errors.InvalidArgumentError, match="of another graph"):
+            saver.restore(other, path)
+    assert not fb.train.checkpoint_exists(f"{folder}/other")
+
+
 def test_a_missing_variable_names_the_nearest_and_restores_nothing(folder: str) -> None:
     path = fb.train.Saver().save(trained(), f"{folder}/model")
     with fb.Graph().as_default(), fb.Session() as sess:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +22,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from flowbook.exec.devices import cuda, local, simulated, streams
+from flowbook.exec.devices import cuda, kinds, simulated, streams
+from flowbook.exec.devices.pinned import OUT_OF_MEMORY
 from flowbook.exec.devices.simulated import ArrayModule, Simulated, SimulatedArray
 from flowbook.graph.numerics import scipy_special
 from tests.exec.kernels.cuda.emulated import RawModule
@@ -38,6 +41,14 @@ class OutOfMemoryError(MemoryError):
 
 class CUDARuntimeError(RuntimeError):
     """As CuPy's."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+# CuPy's pool gives out multiples of this.
+UNIT = 512
 
 
 def _merge(clock: Clock, other: Clock) -> None:
@@ -62,12 +73,14 @@ class Stream:
             return self.clock[self.name]
 
     def record(self, event: Event) -> Event:
+        self.gpu.check()
         with self.gpu.lock:
             self.does("record")
             event.clock = dict(self.clock)
             return event
 
     def wait_event(self, event: Event) -> None:
+        self.gpu.check()
         with self.gpu.lock:
             self.does("wait")
             _merge(self.clock, event.clock)
@@ -93,8 +106,7 @@ class Event:
 
     def synchronize(self) -> None:
         self.gpu.waited += 1
-        if self.gpu.failure is not None:
-            raise CUDARuntimeError(self.gpu.failure)
+        self.gpu.check()
         with self.gpu.lock:
             _merge(self.gpu.host, self.clock)
             self.gpu.land()
@@ -226,7 +238,8 @@ class FakeGpu(Simulated):
     Attributes:
         record: what was put into which stream, in order.
         waited: how often the host waited for an event.
-        failure: what the GPU reports when it is waited for.
+        failure: what the GPU reports from now on, whatever is asked of it.
+        pinnable: how many bytes of the host's memory the system keeps in their place.
         host: what has surely happened before what the host does now.
     """
 
@@ -237,6 +250,7 @@ class FakeGpu(Simulated):
         self.record: list[tuple[str, str]] = []
         self.waited = 0
         self.failure: str | None = None
+        self.pinnable = 1 << 40
         self.host: Clock = {}
         self.lock = threading.RLock()
         self.arenas: dict[str, list[tuple[str, int]]] = {}
@@ -260,16 +274,38 @@ class FakeGpu(Simulated):
         assert self.current, "a kernel runs on the default stream"
         return self.current[-1]
 
+    @contextmanager
+    def errstate(self, *, linalg: str) -> Iterator[None]:
+        """`cupyx.errstate`: whether factorisations wait for what the GPU reports of them."""
+        assert linalg == "raise"
+        self._local.raises = True
+        try:
+            yield
+        finally:
+            self._local.raises = False
+
+    def unnoticed(self, error: np.linalg.LinAlgError) -> Exception:
+        return error if getattr(self._local, "raises", False) else super().unnoticed(error)
+
     def new_stream(self, non_blocking: bool) -> Stream:
         assert non_blocking
         names = ("compute", "upload", "download")
         self.streams.append(Stream(self, names[len(self.streams)]))
         return self.streams[-1]
 
+    def check(self) -> None:
+        if self.failure is not None:
+            raise CUDARuntimeError(self.failure)
+
     def allocate(self, size: int) -> None:
+        self.check()
         if self.memory_limit is not None and self.used + size > self.memory_limit:
             raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes")
-        self.used += size
+        self.used += -(-size // UNIT) * UNIT
+        self.peak = max(self.peak, self.used)
+
+    def release(self, size: int) -> None:
+        self.used -= -(-size // UNIT) * UNIT
 
     def alloc(self, size: int) -> Pointer:
         self.allocate(size)
@@ -282,6 +318,9 @@ class FakeGpu(Simulated):
         return any(0 <= address - ctypes.addressof(each) < len(each) for each in self.pinned)
 
     def pin(self, size: int) -> Any:
+        self.check()
+        if sum(map(len, self.pinned)) + size > self.pinnable:
+            raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory", OUT_OF_MEMORY)
         block = (ctypes.c_ubyte * size)()
         self.pinned.append(block)
         return block
@@ -330,7 +369,11 @@ class FakeCupy(ArrayModule):
 
     def get_default_memory_pool(self) -> Any:
         gpu = self._device
-        return SimpleNamespace(get_limit=lambda: gpu.memory_limit or 0, used_bytes=lambda: gpu.used)
+        return SimpleNamespace(
+            get_limit=lambda: gpu.memory_limit or 0,
+            used_bytes=lambda: gpu.used,
+            total_bytes=lambda: gpu.peak,
+        )
 
 
 @pytest.fixture
@@ -340,8 +383,9 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(simulated, "_Memory", Memory)
     gpu = FakeGpu()
     monkeypatch.setitem(sys.modules, "cupy", gpu.module)
+    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(errstate=gpu.errstate))
     monkeypatch.setitem(sys.modules, "cupyx.scipy.special", scipy.special)
-    caches = (cuda.cupy, local._made, streams.streams_of, scipy_special._loaded)
+    caches = (cuda.cupy, kinds._kinds["gpu"].device, streams.streams_of, scipy_special._loaded)
     for cache in caches:
         cache.cache_clear()
     yield gpu

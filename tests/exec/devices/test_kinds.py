@@ -7,7 +7,7 @@ gives.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from tests.exec.resources.test_on_devices import USES
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, natural
-from tests.op_checks import agree, built
+from tests.op_checks import about, agree, built
 
 __all__ = ["fake_gpu"]
 
@@ -63,17 +63,24 @@ WITHOUT_ROWS = {
 
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.
 WAITING = {
-    *("Bincount", "BooleanMask", "BooleanMaskGrad", "CheckNumerics", "Deviation"),
+    *("Bincount", "BooleanMask", "BooleanMaskGrad", "CTCGreedyDecoder", "CTCLoss"),
+    *("CTCLossGradAlong", "CheckNumerics", "ConfusionMatrix", "DenseToSparse", "Deviation"),
     *("DynamicPartition", "DynamicStitch", "DynamicStitchGrad", "EuclideanNorm", "FloorDiv"),
     *("Gather", "GatherGrad", "GatherNd", "InvertPermutation", "ListDiff"),
     *("LogMatrixDeterminant", "MatrixDeterminant", "MatrixExponential", "MatrixPseudoInverse"),
     *("MatrixRank", "MatrixTriangularSolve", "MaxPoolGrad", "MaxPoolGradGrad"),
     *("MaxPoolWithArgmax", "Mod", "Moments", "Pow", "Repeat", "ReverseSequence", "ScatterNd"),
-    *("SelfAdjointEig", "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
-    *("Svd", "TensorScatterUpdate", "TensorScatterUpdateGrad", "TopK", "TrueIndices"),
-    *("TruncateDiv", "TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentMax"),
-    *("UnsortedSegmentMean", "UnsortedSegmentMeanGrad", "UnsortedSegmentMin"),
-    *("UnsortedSegmentProd", "UnsortedSegmentSum", "UnsortedSegmentTake", "Variance"),
+    *("SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd", "SegmentProductOfOthers"),
+    *("SegmentSum", "SelfAdjointEig", "SoftmaxCrossEntropyWithLogits", "SparseConcat"),
+    *("SparseDenseAdd", "SparseDenseMatMul", "SparseFillEmptyRows", "SparseKept", "SparseMask"),
+    *("SparseMaxInto", "SparseOrder", "SparsePick", "SparseReshape", "SparseRowSegments"),
+    *("SparseSampledMatMul", "SparseSegmentCombine", "SparseSegmentSpread", "SparseSlice"),
+    *("SparseSoftmax", "SparseSoftmaxCrossEntropyWithLogits", "SparseSumInto", "SparseToDense"),
+    *("SparseUnion", "Svd", "TensorScatterUpdate", "TensorScatterUpdateGrad", "TopK"),
+    *("TrueIndices", "TruncateDiv", "TruncateMod", "Unique", "UnravelIndex"),
+    *("UnsortedSegmentMax", "UnsortedSegmentMean", "UnsortedSegmentMeanGrad"),
+    *("UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum", "UnsortedSegmentTake"),
+    *("Variance", "WeightedBincount"),
 }
 # They do, too, where the axis is an input.
 WAITING |= {d.with_axis_input.type for d in map(op_named, WAITING) if d.with_axis_input}
@@ -101,26 +108,47 @@ def run(operation: Operation, inputs: list[Any], device: Device) -> list[Any]:
     return [device.fetch(output) for output in outputs]
 
 
-def compare(case: Case, given: Any, dtype: DType | None, device: Device) -> None:
-    """Hold a row's operation on a device against itself on the CPU."""
+# Operations with what they are given, and what the CPU makes of that.
+Examples = list[tuple[Operation, list[Any], list[Any]]]
+
+
+def examples(case: Case, given: Any, dtype: DType | None) -> Examples:
+    """A row's operations on the CPU, on inputs of the row's."""
     outputs, feeds = built(case, given, dtype=dtype)
-    operations = [op for op in outputs[0].graph.operations if op.type == case.type]
-    for operation in operations:
+    found = []
+    for operation in [op for op in outputs[0].graph.operations if op.type == case.type]:
+        inputs = [np.asarray(value) for value in evaluate([*operation.inputs], feeds)]
+        found.append((operation, inputs, run(operation, inputs, Cpu())))
+    return found
+
+
+@cache
+def natural_examples(case: Case) -> Examples:
+    """Those of a row as it stands, for several devices."""
+    return examples(case, case.inputs, natural(case))
+
+
+def compare(case: Case, on_the_cpu: Examples, device: Device) -> None:
+    """Hold a row's operations on a device against themselves on the CPU."""
+    for operation, inputs, expected in on_the_cpu:
         if dtype_not_held(operation, device.kind) is not None:
             continue
-        inputs = [np.asarray(value) for value in evaluate([*operation.inputs], feeds)]
-        expected = run(operation, inputs, Cpu())
         for found, wanted in zip(run(operation, inputs, device), expected, strict=True):
             assert found.dtype == wanted.dtype
             agree(np.asarray(found), exact(wanted), case.tolerance, inputs)
 
 
-def compare_all(case: Case, device: Simulated) -> None:
+@cache
+def waits(case: Case) -> int:
+    """Hold a row's operations in all dtypes against the CPU's; return how often they wait."""
+    device = Simulated()
     for dtype in admitted(case):
         if dtype is not dtypes.string:
-            compare(case, case.inputs, dtype, device)
+            with about(dtype):
+                compare(case, examples(case, case.inputs, dtype), device)
     # Something has run here.
     assert device.copied_in or device.copied_out
+    return device.waits
 
 
 def exact(value: Any) -> Any:
@@ -130,19 +158,18 @@ def exact(value: Any) -> Any:
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
 def test_the_kernel_is_right_on_every_kind(case: Case) -> None:
-    device = Simulated()
-    compare_all(case, device)
-    assert device.waits == 0 or case.type in WAITING
+    assert waits(case) == 0 or case.type in WAITING
 
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
 def test_so_are_the_ways_that_large_arrays_take(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    on_the_cpu = natural_examples(case)
     monkeypatch.setattr(element_choices, "_LARGE", 0)
     monkeypatch.setattr(scans, "_MANY_ROWS", 1)
     monkeypatch.setattr(standardising, "_LONG", 1)
-    compare(case, case.inputs, natural(case), Simulated())
+    compare(case, on_the_cpu, Simulated())
 
 
 @pytest.mark.parametrize(
@@ -155,21 +182,48 @@ def test_so_are_the_ways_that_large_arrays_take(
     ],
 )
 def test_so_are_arrays_of_nothing_and_of_nan(case: Case, given: Any) -> None:
-    compare(case, given, natural(case), Simulated())
+    compare(case, examples(case, given, natural(case)), Simulated())
 
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
 def test_so_it_is_by_way_of_the_streams_of_a_gpu(case: Case, fake_gpu: FakeGpu) -> None:
-    compare(case, case.inputs, natural(case), Gpu())
+    compare(case, natural_examples(case), Gpu())
+
+
+# For GPUs there are kernels of their own.
+ON_GPUS_ALONE = [
+    case
+    for case in CASES
+    if kernel_for(op_named(case.type), "simulated") is None
+    and kernel_for(op_named(case.type), "gpu") is not None
+]
+
+
+@pytest.mark.parametrize("case", ON_GPUS_ALONE, ids=lambda case: case.name)
+def test_so_are_those_of_gpus_alone(case: Case, fake_gpu: FakeGpu) -> None:
+    compare(case, examples(case, case.inputs, natural(case)), Gpu())
+    if case.special is not None:
+        compare(case, examples(case, case.special, natural(case)), Gpu())
+
+
+def test_matrices_without_a_factor_or_an_inverse_are_noticed_there(fake_gpu: FakeGpu) -> None:
+    assert {case.type for case in ON_GPUS_ALONE} == {"Cholesky", "MatrixInverse", "MatrixSolve"}
+    singular = fb.constant(np.array([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [2.0, 4.0]]]))
+    with fb.device("gpu:0"):
+        failing = {
+            "not positive definite": fb.cholesky(singular - 1.0),
+            "A matrix is singular": fb.matrix_inverse(singular),
+            "matrix is singular": fb.matrix_solve(singular, fb.ones([2, 1], fb.float64)),
+        }
+    with fb.Session(devices=["gpu:0"]) as sess:
+        for message, tensor in failing.items():
+            with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+                sess.run(tensor)
 
 
 @pytest.mark.parametrize("type_", sorted(WAITING))
 def test_those_that_are_said_to_wait_do(type_: str) -> None:
-    device = Simulated()
-    for case in HERE:
-        if case.type == type_:
-            compare_all(case, device)
-    assert device.waits
+    assert any(waits(case) for case in HERE if case.type == type_)
 
 
 def test_every_type_is_right_here_or_says_where() -> None:
@@ -187,8 +241,12 @@ def test_what_touches_the_world_stays_on_the_host_and_so_does_other_state() -> N
             assert kernel_for(op_def, "simulated") is None
 
 
-# What keeps values between runs where they are; `test_session_tensors.py` has it do so here.
-HANDLES = {"DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"}
+# What keeps values between runs where they are; `test_session_tensors.py` and
+# `test_synchronisation.py` have it do so here.
+HANDLES = {
+    *("AccumulatorApply", "AccumulatorSetStep", "AccumulatorSize", "AccumulatorTake"),
+    *("DeleteSessionTensor", "GetSessionHandle", "GetSessionTensor"),
+}
 
 # What draws, by its type: from a seed, of three numbers.
 DRAWS: dict[str, Any] = {
@@ -271,6 +329,18 @@ def test_operations_without_rows_are_right_here_too() -> None:
         ),
         ("InvertPermutation", [np.array([0, 3, 1])], "3 is out of range: there are 3"),
         ("FloorDiv", [np.array([4, 5]), np.array([2, 0])], "zero"),
+        ("SegmentSum", [np.ones(3), np.array([0, 2, 1])], r"not sorted: 1 \(element \[2\]\)"),
+        ("WeightedBincount", [np.array([1, -4]), np.ones(2)], "a negative number, -4, is counted"),
+        (
+            "SparseToDense",
+            [np.array([[0, 1], [1, 2]]), np.array([2, 2]), np.ones(2), np.array(0.0)],
+            r"indices\[1\] is \[1, 2\], which lies outside the dense shape \[2, 2\]",
+        ),
+        (
+            "SparseToDense",
+            [np.array([[1, 1], [0, 1]]), np.array([2, 2]), np.ones(2), np.array(0.0)],
+            r"indices\[1\] is \[0, 1\], which comes after \[1, 1\]",
+        ),
     ],
 )
 def test_mistakes_are_named_as_on_the_cpu(type_: str, inputs: list[Any], message: str) -> None:

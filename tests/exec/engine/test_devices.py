@@ -8,6 +8,7 @@ import pytest
 import flowbook as fb
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.devices.simulated import Simulated
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import prepare
@@ -17,7 +18,7 @@ from flowbook.exec.signature.signature import Signature
 
 def runner_on(device: Simulated, fetches: Any, feeds: Any) -> Runner:
     program = prepare(Signature(tuple(fetches), (), tuple(feeds)), local_devices()).program
-    return Runner(program, device, Store(entropy=0))
+    return Runner(program, device, Engine(Store(entropy=0)))
 
 
 def runs(runner: Runner) -> list[Any]:

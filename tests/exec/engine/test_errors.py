@@ -121,6 +121,24 @@ def test_an_inlined_expression_that_fails(sess):
         assert isinstance(found.__cause__, ValueError)
 
 
+@pytest.mark.parametrize(
+    "build",
+    [fb.add, fb.equal, fb.squared_difference, lambda a, b: fb.where(a > 0, a, b)],
+    ids=["add", "equal", "squared_difference", "where"],
+)
+def test_shapes_that_do_not_go_together_are_refused_as_when_building(sess, build):
+    """In words of Flowbook's own, whether the shapes are known when the graph is built or not."""
+    wrong = [np.ones((2, 3)), np.ones(4)]
+    with pytest.raises(errors.InvalidArgumentError) as known:
+        build(*map(fb.constant, wrong))
+    fed = [fb.placeholder(fb.float32) for _ in wrong]
+    for found in failures(sess, build(*fed), dict(zip(fed, wrong, strict=True))):
+        assert type(found) is errors.InvalidArgumentError
+        assert "shapes [2, 3] and [4] do not broadcast: 3 against 4" in found.message
+        assert found.message.split(": ", 1)[1] == known.value.message.split(": ", 1)[1]
+        assert found.hint == known.value.hint
+
+
 def test_the_first_of_several_failing_operations(sess, x):
     first = raising(KeyError("first"), x, "first")
     second = raising(KeyError("second"), x, "second")
@@ -234,7 +252,7 @@ ASYNC_WRONG = {
     "raises": (lambda context, x: 1 / 0, "ZeroDivisionError"),
     "fails": (lambda context, x: context.fail(KeyError("k")), "KeyError: 'k'"),
     "dtype": (lambda context, x: context.complete((x.astype(np.float64),)), "gave float64"),
-    "count": (lambda context, x: context.complete((x, x)), "a tuple of 1 outputs"),
+    "count": (lambda context, x: context.complete((x, x)), "a tuple of 1 output"),
     "late": (
         lambda context, x: threading.Thread(target=context.fail, args=(KeyError("k"),)).start(),
         "KeyError: 'k'",
@@ -434,7 +452,8 @@ def test_errors_of_the_session_hide_its_frames(sess, x, use):
     frames = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
     assert frames[0].endswith("test_errors.py")
     assert sum(f.endswith("test_errors.py") for f in frames) == len(frames) - sum(
-        f.endswith(("session/session.py", "session/partial_run.py")) for f in frames
+        f.endswith(("session/session.py", "session/partial_run.py", "model/errors.py"))
+        for f in frames
     )
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 

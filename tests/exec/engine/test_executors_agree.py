@@ -101,7 +101,7 @@ def steps_by(run, example):
             found.append([np.copy(v) for v in values])
             assert_separate([*values, *feeds.values()])
             spoil(values)
-        found.append([sess.run(v) for v in example.graph.variables()])
+        found.append(sess.run(example.graph.variables()))
     return found
 
 
@@ -158,7 +158,7 @@ def test_sessions_agree_with_the_reference_however_often_they_run(example):
             values = sess.run([*fetches, *example.sends], feeds)
             found.append([np.copy(v) for v in values if v is not None])
             spoil(values)
-        found.append([sess.run(v) for v in example.graph.variables()])
+        found.append(sess.run(example.graph.variables()))
     assert_same(found, expected)
 
 
@@ -182,7 +182,7 @@ def test_partial_runs_agree(example):
             values = dict(zip(everything, step.run(everything, feeds), strict=True))
             found.append([np.copy(values[f]) for f in fetches if values[f] is not None])
             spoil(values.values())
-        found.append([sess.run(v) for v in example.graph.variables()])
+        found.append(sess.run(example.graph.variables()))
     assert_same(found, expected)
 
 

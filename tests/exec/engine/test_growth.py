@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec import local_master
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
+from flowbook.exec.local import placing
 from flowbook.exec.plan import pipeline
 from tests.exec.random_graphs import delayed, examples
 
@@ -31,8 +31,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         sizes.append(len(found.prepared.operations) - before)
         return found
 
-    grow = local_master.grow
-    monkeypatch.setattr(local_master, "grow", counted)
+    grow = placing.grow
+    monkeypatch.setattr(placing, "grow", counted)
     return sizes
 
 
@@ -142,7 +142,7 @@ def test_on_several_devices_what_was_placed_stays(prepared: list[int]) -> None:
         for _ in range(3):
             assert sess.run([more, y], feeds)[0].tolist() == [2.0, 5.0]
             assert (sess.run([y, drawn], feeds)[1] >= [1.0, 2.0]).all()
-        placement = list(sess._master._prepared.values())[-1].placement
+        placement = sess._master._programs.all[-1].placement
         assert placement.device_of(read.op.inputs[0].op).name.endswith("cpu:1")
         assert len(prepared) == 2
         assert max(prepared) < 10
@@ -156,7 +156,7 @@ def test_what_is_new_goes_where_its_inputs_are(prepared: list[int]) -> None:
         sess.run(h, {x: np.ones(1000)})
         more = fb.exp(h, name="more")
         sess.run(more, {x: np.ones(1000)})
-        placement = list(sess._master._prepared.values())[-1].placement
+        placement = sess._master._programs.all[-1].placement
     assert placement.device_of(more.op).name.endswith("cpu:1")
     assert placement.reason(more.op).startswith("it would end first there")
     assert prepared[-1] == 1
@@ -459,11 +459,11 @@ def test_what_a_program_grew_from_may_go(sess: fb.Session, prepared: list[int]) 
     x = fb.placeholder(fb.float32, [])
     y, _ = delayed(chain(x))
     assert sess.run(y, {x: 1.0}) == 2.0
-    (key,) = sess._master._prepared
-    base = weakref.ref(sess._master._runners[sess._master._prepared[key]])
+    (older,) = sess._master._programs.all
+    base = weakref.ref(sess._master._programs.runners[older])
     count = len(prepared)
     assert sess.run(fb.negative(y), {x: 1.0}) == -2.0
     assert prepared[count:] == [1]
-    sess._master._drop(key)
+    sess._master._programs.drop_where(lambda each: each is older)
     gc.collect()
     assert base() is None

@@ -61,6 +61,19 @@ def fails_by_itself(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     return fb.gather(noted(x), wrong * SIZE)
 
 
+def fails_for_numpy(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A kernel that says in words of its own what NumPy raised."""
+    return fb.reshape(noted(x), fb.expand_dims(SIZE + wrong, 0))
+
+
+def fails_in_a_package(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A kernel that calls functions in Python of another package, which get what it was given."""
+    matrices = fb.reshape(noted(x)[:4], [2, 2]) * fb.cast(1 - wrong, fb.float64) + fb.eye(
+        2, dtype=fb.float64
+    ) * fb.cast(1 - wrong, fb.float64)
+    return fb.matrix_inverse(matrices)
+
+
 def fails_in_a_writing(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     W = fb.Variable(np.zeros(SIZE), name="W")
     return fb.scatter_add(W, fb.reshape(wrong * SIZE, [1]), noted(x)[:1])
@@ -117,6 +130,8 @@ def is_not_finite(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
 FAILING = [
     fails_by_numpy,
     fails_by_itself,
+    fails_for_numpy,
+    fails_in_a_package,
     fails_in_a_writing,
     fails_in_users_code,
     fails_after_waiting,

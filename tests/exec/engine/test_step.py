@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.engine.step import Frame, Step, Structure
 from flowbook.exec.engine.units import LateFeed, Unit
@@ -138,7 +139,7 @@ class Writer:
         )
         fed = tuple([Feed(f"feed {i}", fb.int64, SCALAR, False) for i in range(len(feeds))])
         program = Program(fed, tuple([(0, i) for i in range(len(fetches))]), (part,))
-        runner = Runner(program, local_devices()[0], Store(entropy=0))
+        runner = Runner(program, local_devices()[0], Engine(Store(entropy=0)))
         values = [np.int64(v) for v in feeds]
         found = [list(map(int, runner.run(values))) for _ in range(3)]
         assert found[1:] == found[:-1]

@@ -122,8 +122,13 @@ def test_what_is_compressed_is_damaged(compression: str) -> None:
     for place in range(len(packed)):
         with fb.Session(fb.Graph()) as sess, sess.graph.as_default():
             sess.run(fb.write_file(FILE, packed[:place] or b"\0"))
-        with pytest.raises(fb.errors.DataLossError, match=rf"{FILE}: .* byte \d+ is damaged"):
+        with pytest.raises(fb.errors.DataLossError, match=rf"{FILE}: .* byte \d+ is dam") as caught:
             records("tf_records", compression=compression, skip_damaged=False)
+        assert "skip_damaged" in str(caught.value.hint)
+        # Lines cannot be left out, so nobody is told so.
+        with pytest.raises(fb.errors.DataLossError, match="is damaged") as caught:
+            records("text_lines", compression=compression, skip_header_lines=0)
+        assert caught.value.hint is None
         left = records("tf_records", compression=compression, skip_damaged=True)
         assert [each.value for each in left] == values[: len(left)]
 

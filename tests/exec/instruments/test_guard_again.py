@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.exec import local_master
 from flowbook.exec.engine.code import generate
+from flowbook.exec.local import placing
 from tests.exec.state.threads import run_together
 
 
@@ -29,7 +29,7 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     noted = Made()
-    grow, generated = local_master.grow, generate.Generated
+    grow, generated = placing.grow, generate.Generated
 
     def preparing(*args: Any) -> Any:
         noted.prepared += 1
@@ -39,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
         noted.generated += 1
         return generated(*args)
 
-    monkeypatch.setattr(local_master, "grow", preparing)
+    monkeypatch.setattr(placing, "grow", preparing)
     monkeypatch.setattr(generate, "Generated", generating)
     return noted
 
@@ -52,8 +52,8 @@ def sess() -> Iterator[fb.Session]:
 
 def kept(sess: fb.Session) -> int:
     """How many programs the session keeps."""
-    prepared, runners = sess._master._prepared, sess._master._runners
-    assert {*prepared.values()} == {*runners}
+    prepared = sess._master._programs.all
+    assert {*prepared} == {*sess._master._programs.runners}
     return len(prepared)
 
 
@@ -112,7 +112,7 @@ def test_a_guard_goes_with_what_a_cell_redefined(sess: fb.Session) -> None:
         with sess.guard():
             sess.run(y, {x: 1.0})
     assert kept(sess) == 1
-    sess.graph.retire(y.op)
+    sess.graph.members.retire(y.op)
     z = fb.exp(x)
     with sess.guard():
         sess.run(z, {x: 1.0})

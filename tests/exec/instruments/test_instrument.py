@@ -93,6 +93,6 @@ def test_variables_are_initialised_and_what_was_dropped_is_prepared_anew() -> No
         recorder = Recorder(y, 1)
         sess._instruments.add(recorder)
         assert sess.run(v.value + y) == 8.0
-        sess._master._drop(next(iter(sess._master._prepared)))
+        sess._master._programs.drop_where(lambda prepared: True)
         assert sess.run(v.value + y) == 8.0
         assert [list(t) for t in recorder.taken] == [[6.0]] * 2

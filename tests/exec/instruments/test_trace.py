@@ -79,10 +79,10 @@ def test_what_one_trace_has_prepared_the_next_one_finds(x: fb.Tensor, chain: fb.
     with fb.Session() as sess:
         with sess.trace() as first:
             sess.run(chain, {x: FED})
-        count = len(sess._master._prepared)
+        count = len(sess._master._programs.all)
         with sess.trace() as second:
             sess.run(chain, {x: FED})
-        assert len(sess._master._prepared) == count
+        assert len(sess._master._programs.all) == count
     assert len(first.calls) == len(second.calls) == 3
 
 
@@ -387,6 +387,7 @@ def assert_well_formed(events: list[dict[str, Any]]) -> None:
     for event in events:
         assert needed[event["ph"]] <= event.keys()
     processes = {e["pid"] for e in events if e["name"] == "process_name"}
+    assert min(processes) > 0
     threads = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
     slices = defaultdict(list)
     for event in events:

@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.kernels import blas, compiling, native_crew, shared_products
+from flowbook.exec.kernels import blas, compiling, gemm_plan, native_crew, onednn, shared_products
 from flowbook.exec.kernels.blas import Blas
+from flowbook.exec.kernels.gemm_plan import Gemm, Plan, plan
 from flowbook.exec.kernels.machine_code import machine_code
-from flowbook.exec.kernels.native_crew import NativeCrew, gemms, plan
+from flowbook.exec.kernels.native_crew import NativeCrew, gemms
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.numerics import hot_loop
 from tests.need import requires
@@ -89,7 +90,14 @@ def factors(draw: st.DrawFn) -> tuple[Any, Any]:
     return x, factor(inner, columns)
 
 
-def test_both_crews_make_the_same_bits(crew: NativeCrew, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "by_onednn", [pytest.param(True, marks=requires(distribution="onednn-cpu-gomp")), False]
+)
+def test_both_crews_make_the_same_bits(
+    crew: NativeCrew, monkeypatch: pytest.MonkeyPatch, by_onednn: bool
+) -> None:
+    if not by_onednn:
+        monkeypatch.setattr(onednn, "for_products", lambda: None)
     for name in ("_SMALL", "_SMALL_BY_VECTOR", "_LEAST_PART"):
         monkeypatch.setattr(shared_products, name, 64)
     monkeypatch.setattr(shared_products, "_TOGETHER", 4)
@@ -98,13 +106,12 @@ def test_both_crews_make_the_same_bits(crew: NativeCrew, monkeypatch: pytest.Mon
     # The library has one thread in tests, and says that it has three.
     library = Blas(lambda: THREADS, lambda threads: None, LIBRARY.gemms)
     monkeypatch.setattr(blas, "library", lambda module: library)
-    calls = 0
+    calls: list[int] = []
 
     class Counting(NativeCrew):
-        def multiply(self, *given: Any) -> None:
-            nonlocal calls
-            calls += 1
-            crew.multiply(*given)
+        def multiply(self, plan: Plan, *given: Any) -> None:
+            calls.append(plan.convention)
+            crew.multiply(plan, *given)
 
     native = Counting(crew._engine)
 
@@ -117,15 +124,16 @@ def test_both_crews_make_the_same_bits(crew: NativeCrew, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(gemms, "native", None)
     check()
-    assert calls > 20
+    assert len(calls) > 20
+    assert (3 in calls) == by_onednn
 
 
-def planned(x: Any, y: Any, out: Any = None, axis: int = -2, library: Blas = LIBRARY) -> Any:
+def planned(x: Any, y: Any, out: Any = None, axis: int = -2) -> Any:
     """A plan of two equal parts."""
     if out is None:
         out = np.zeros(np.matmul(x, y).shape, x.dtype)
     size = out.shape[axis]
-    return plan(library, x, y, out, axis, (0, size // 2, size))
+    return plan(LIBRARY.gemms[x.dtype.char], x, y, out, axis, (0, size // 2, size))
 
 
 def test_what_gemm_does_not_make_is_not_planned() -> None:
@@ -154,7 +162,6 @@ def test_what_blas_cannot_read_or_write_is_not_planned() -> None:
     read_only = np.zeros((8, 4))
     read_only.flags.writeable = False
     assert planned(x, y, read_only) is None
-    assert planned(x, y, library=Blas(lambda: 1, lambda threads: None)) is None
 
 
 # ---- who does it
@@ -176,16 +183,17 @@ def multiplying_by(act: Callable[[], None]) -> Iterator[Callable[[NativeCrew, in
     gemm = _GEMM(lambda *arguments: act())
     address = ctypes.cast(gemm, ctypes.c_void_p).value
     assert address is not None
-    library = Blas(lambda: 1, lambda threads: None, {"d": address})
     x, y, out = np.ones((8, 8)), np.ones((8, 8)), np.zeros((8, 8))
 
     def multiply(crew: NativeCrew, parts: int = 2) -> None:
-        made = plan(library, x, y, out, -2, tuple(8 * i // parts for i in range(parts + 1)))
+        made = plan(
+            Gemm(address, "d"), x, y, out, -2, tuple(8 * i // parts for i in range(parts + 1))
+        )
         assert made is not None
         crew.multiply(made, x, y, out, 2)
 
     yield multiply
-    native_crew._planned.cache_clear()
+    gemm_plan._planned.cache_clear()
 
 
 class Meeting:
@@ -263,6 +271,45 @@ def test_where_others_want_the_processors_more_helpers_take_part(compiled: Nativ
         while len(seen) < 4:
             notice_others()
             multiply(crew, 4)
+
+
+def turn(thread: int) -> int:
+    """How long the turns of a thread are that Linux was asked for, in nanoseconds."""
+    attr = native_crew._SchedAttr()
+    sched_getattr, size = 315, ctypes.sizeof(attr)
+    assert not ctypes.pythonapi.syscall(sched_getattr, thread, ctypes.byref(attr), size, 0)
+    runtime: int = attr.runtime
+    return runtime
+
+
+def test_helpers_alone_take_short_turns(crew: NativeCrew) -> None:
+    shortest: list[int] = []
+
+    def ask() -> None:
+        native_crew.take_short_turns()
+        shortest.append(turn(0))
+
+    asking = Thread(target=ask)
+    asking.start()
+    asking.join()
+    # 0 where Linux does not know of it.
+    assert shortest in ([native_crew._SHORTEST_TURN], [0])
+    usual = turn(0)
+    before = set(os.listdir("/proc/self/task"))
+    meet(crew)
+    (helper,) = set(os.listdir("/proc/self/task")) - before
+    assert turn(int(helper)) == shortest[0]
+    assert turn(0) == usual != native_crew._SHORTEST_TURN
+
+
+def test_where_turns_cannot_be_asked_for_a_helper_takes_part(
+    crew: NativeCrew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(process: int) -> int:
+        raise PermissionError("no such call here")
+
+    monkeypatch.setattr(os, "sched_getscheduler", refuse)
+    meet(crew)
 
 
 @contextmanager
@@ -343,7 +390,7 @@ def test_several_threads_multiply_at_the_same_time(crew: NativeCrew) -> None:
     def work(i: int) -> None:
         x, y = random.standard_normal((2, 24, 24))
         out = np.zeros((24, 24))
-        made = plan(LIBRARY, x, y, out, -1, (0, 8, 16, 24))
+        made = plan(LIBRARY.gemms["d"], x, y, out, -1, (0, 8, 16, 24))
         assert made is not None
         expected = [x @ y[:, first : first + 8] for first in (0, 8, 16)]
         for _ in range(300):
@@ -368,6 +415,7 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     library = Blas(lambda: 2, lambda threads: None, LIBRARY.gemms)
     monkeypatch.setattr(blas, "library", lambda module: library)
     monkeypatch.setattr(shared_products, "processors", lambda: 2)
+    monkeypatch.setattr(onednn, "for_products", lambda: None)
     for name in ("_threads", "_compiled", "_reasons"):
         monkeypatch.setattr(compiling, name, {})
     monkeypatch.setattr(hot_loop, "loops", {gemms.name: gemms})
@@ -403,13 +451,24 @@ def test_it_is_not_compiled_for_what_it_does_not_make() -> None:
 
 
 def test_a_crew_that_makes_other_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with multiplying_by(lambda: None):
-        nothing = _GEMM(lambda *arguments: None)
-        address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
-        library = Blas(lambda: 1, lambda threads: None, {"d": address})
-        monkeypatch.setattr(blas, "library", lambda module: library)
-        with pytest.raises(UnimplementedError, match="other numbers"):
-            machine_code(gemms)
+    library = Blas(lambda: 1, lambda threads: None, {"d": LIBRARY.gemms["d"]})
+    monkeypatch.setattr(blas, "library", lambda module: library)
+    monkeypatch.setattr(NativeCrew, "multiply", lambda *given: None)
+    with pytest.raises(UnimplementedError, match="other numbers"):
+        machine_code(gemms)
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_what_onednns_gemm_tells_is_an_error(crew: NativeCrew, parts: int) -> None:
+    failing = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)
+    address = ctypes.cast(failing, ctypes.c_void_p).value or 0
+    x, y, out = (np.ones((9, 9), np.float32) for _ in range(3))
+    borders = tuple(9 * i // parts for i in range(parts + 1))
+    made = plan(Gemm(address, "f", is_onednns=True), x, y, out, -2, borders)
+    assert made is not None
+    with pytest.raises(MemoryError, match="oneDNN's status 1"):
+        crew.multiply(made, x, y, out, 2)
+    gemm_plan._planned.cache_clear()
 
 
 # ---- processes
@@ -424,7 +483,7 @@ from flowbook.exec.kernels.machine_code import machine_code
 warnings.simplefilter("ignore", DeprecationWarning)
 
 blas.library(blas.NUMPYS)._get = shared_products.processors = lambda: 2
-x = np.random.default_rng(0).standard_normal((128, 128))
+x = np.random.default_rng(0).standard_normal((256, 256)).astype(sys.argv[1])
 expected = shared_products.multiply(x, x)
 native_crew.gemms.native = machine_code(native_crew.gemms)
 
@@ -459,6 +518,8 @@ for act in (lambda: until(0), lambda: until(2), beside_others):
 """
 
 
-def test_a_process_may_fork_and_end_beside_its_helpers() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_process_may_fork_and_end_beside_its_helpers(dtype: str) -> None:
+    command = [sys.executable, "-c", PROGRAM, dtype]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert (done.stdout, done.stderr, done.returncode) == ("3\n" * 3, "", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from threading import Thread
 from typing import Any
@@ -12,11 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.kernels import blas, crew, shared_products
+from flowbook.exec.kernels import blas, crew, gemm_plan, onednn, shared_products
 from flowbook.exec.kernels.blas import Blas
+from flowbook.exec.kernels.native_crew import gemms
+from flowbook.exec.kernels.onednn import Library
 from flowbook.exec.kernels.shared_products import factorise, multiply
+from tests.need import requires
 
 THREADS = 3
+
+needs_onednn = requires(distribution="onednn-cpu-gomp")
 
 
 class Counted:
@@ -38,7 +44,16 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Counted:
     fake = Blas(lambda: counted.number, counted.limit)
     monkeypatch.setattr(blas, "library", lambda module: fake if module == blas.NUMPYS else None)
     monkeypatch.setattr(shared_products, "processors", lambda: THREADS)
+    monkeypatch.setattr(onednn, "for_products", lambda: None)
     return counted
+
+
+@pytest.fixture
+def with_onednn(monkeypatch: pytest.MonkeyPatch, library: Counted) -> onednn.Library:
+    found = onednn.library()
+    assert found is not None
+    monkeypatch.setattr(onednn, "for_products", lambda: found)
+    return found
 
 
 @pytest.fixture
@@ -52,7 +67,7 @@ def cuts(monkeypatch: pytest.MonkeyPatch, library: Counted) -> list[int]:
     def share(function: Callable[..., object], parts: Any, threads: int) -> None:
         found.append(len(parts))
         assert threads == THREADS
-        assert library.number == 1
+        assert library.number == 1 or function.__name__ == "limited"
         crew.share(function, parts, threads)
 
     monkeypatch.setattr(shared_products, "share", share)
@@ -75,7 +90,7 @@ def factors(draw: st.DrawFn) -> tuple[Any, Any]:
     return factor(rows, inner), factor(inner, columns)
 
 
-def test_a_cut_product_is_the_product(cuts: list[int]) -> None:
+def _check_products() -> None:
     @given(factors())
     def check(both: tuple[Any, Any]) -> None:
         x, y = both
@@ -88,7 +103,78 @@ def test_a_cut_product_is_the_product(cuts: list[int]) -> None:
         assert np.array_equal(out, found)
 
     check()
+
+
+def test_a_cut_product_is_the_product(cuts: list[int]) -> None:
+    _check_products()
     assert max(cuts) > THREADS
+
+
+@needs_onednn
+def test_so_it_is_by_onednn(cuts: list[int], with_onednn: onednn.Library, monkeypatch: Any) -> None:
+    monkeypatch.setattr(gemms, "native", None)
+    by_onednn = 0
+
+    def limited(threads: int, function: Callable[..., Any], *arguments: Any) -> Any:
+        nonlocal by_onednn
+        by_onednn += 1
+        assert threads == 1
+        return Library.limited(with_onednn, threads, function, *arguments)
+
+    monkeypatch.setattr(with_onednn, "limited", limited)
+    limited.__name__ = "limited"
+    _check_products()
+    assert by_onednn > 20
+    assert max(cuts) > THREADS
+
+
+@needs_onednn
+def test_onednn_makes_float32_on_one_thread_whoever_calls(
+    with_onednn: onednn.Library, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(gemms, "native", None)
+    threads = with_onednn.quick.omp_get_max_threads
+    outside, inside = threads(), []
+
+    class Watching(gemm_plan.Plan):
+        def make(self, *given: Any) -> None:
+            inside.append(threads())
+            super().make(*given)
+
+    monkeypatch.setattr(gemm_plan, "Plan", Watching)
+    x, y = np.ones((301, 302), np.float32), np.ones((302, 303), np.float32)
+    assert (multiply(x, y) == 302).all()
+    assert len(inside) > 1
+    assert set(inside) == {1}
+    assert threads() == outside
+
+
+@needs_onednn
+def test_onednn_is_not_asked_for_small_products_or_other_dtypes(
+    library: Counted, monkeypatch: Any
+) -> None:
+    def refuse() -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(onednn, "for_products", refuse)
+    for shape, dtype in (((64, 64), np.float32), ((65, 65), np.float64), ((5, 60, 60), np.float32)):
+        multiply(np.ones(shape, dtype), np.ones(shape, dtype))
+    with pytest.raises(AssertionError, match="asked"):
+        multiply(np.ones((65, 65), np.float32), np.ones((65, 65), np.float32))
+
+
+@needs_onednn
+def test_a_product_without_memory_is_an_error(
+    with_onednn: onednn.Library, monkeypatch: Any
+) -> None:
+    """Its gemm tells by a number that it has not enough for its own copies."""
+    failing = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)
+    address = ctypes.cast(failing, ctypes.c_void_p).value or 0
+    monkeypatch.setattr(with_onednn, "gemm", with_onednn.gemm._replace(address=address))
+    monkeypatch.setattr(gemms, "native", None)
+    x = np.ones((100, 100), np.float32)
+    with pytest.raises(MemoryError, match="oneDNN's status 1"):
+        multiply(x, x)
 
 
 def test_who_does_the_parts_does_not_show_in_the_bits(
@@ -140,7 +226,7 @@ def test_where_products_are_cut(shape: Any, parts: int, axis: int) -> None:
     assert (out == 1).all()
     sizes = [part.shape[axis] for *_, part in cut]
     assert sum(sizes) == out.shape[axis]
-    assert max(sizes) - min(sizes) <= 2 * 16
+    assert max(sizes) - min(sizes) <= 2 * 48
 
 
 def test_one_thread_is_no_reason_to_cut(cuts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

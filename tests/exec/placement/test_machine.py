@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowbook.exec.devices.figures import Figures, Link
 from flowbook.exec.placement import machine as machines
 from flowbook.exec.placement.machine import (
     COMMON,
-    Figures,
-    Link,
     Machine,
     along,
     curve_of,

@@ -27,11 +27,11 @@ def transfer(size: int, source: int, destination: int) -> float:
 def steps(draw: Any) -> tuple[list[Job], list[int]]:
     """Jobs, each of which takes what some before it make, and where they run."""
     jobs: list[Job] = []
-    placed = []
+    placed, sizes = [], []
     for index in range(draw(st.integers(1, 14))):
         before = draw(st.lists(st.integers(0, index - 1), max_size=3)) if index else []
-        sizes = [draw(st.integers(1, 3)) * LEAST_BYTES for _ in before]
-        taken = [(b, 0, max(sizes)) for b in dict.fromkeys(before)]
+        sizes.append(draw(st.integers(1, 3)) * LEAST_BYTES)
+        taken = [(b, 0, sizes[b]) for b in dict.fromkeys(before)]
         seconds = draw(st.integers(1, 4)) / 2
         jobs.append(Job((seconds,) * COUNT, tuple(taken), ()))
         placed.append(draw(st.integers(0, COUNT - 1)))
@@ -63,8 +63,14 @@ def test_nothing_ends_later_takes_more_or_waits_for_itself(step: Any) -> None:
                 assert arrival <= early.begins[index]
     for key, each in late.items():
         assert placed[each.after] == key[2] != 0
+        takers = [i for i, job in enumerate(jobs) if placed[i] == key[2] and key[:2] in _taken(job)]
+        assert each.after < min(takers)
         before[key].add(each.after)
     TopologicalSorter(before).prepare()
+
+
+def _taken(job: Job) -> list[tuple[int, int]]:
+    return [(maker, port) for maker, port, _ in job.taken]
 
 
 def chained(x: fb.Tensor, stages: int) -> fb.Tensor:
@@ -114,3 +120,21 @@ def test_what_may_have_to_wait_delays_nothing() -> None:
         there = next(p for p in program.parts if "simulated" in p.device)
         assert sum(node.type == "Recv" for node in there.nodes) == 5
         assert not any(node.after for node in there.nodes if node.type == "Recv")
+
+
+def test_nothing_waits_for_what_its_device_takes_later() -> None:
+    x = fb.placeholder(fb.float32, [200, 200], name="x")
+    with fb.device("cpu:0"):
+        early = fb.exp(x, name="early")
+        late = x
+        for _ in range(10):
+            late = fb.matmul(late, late) / 200.0
+    with fb.device("simulated:0"):
+        both = early + late
+        # It has time to run before, though it was built after.
+        beside = fb.matmul(x, x)
+    given = np.full((200, 200), 0.1, np.float32)
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        for _ in range(3):
+            found, _ = sess.run([both, beside], {x: given}, timeout=60)
+            np.testing.assert_allclose(found, np.exp(given) + 0.1**1024, rtol=1e-5)

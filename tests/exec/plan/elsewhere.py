@@ -18,8 +18,9 @@ import numpy as np
 
 import flowbook as fb
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.local_master import located
+from flowbook.exec.local.failed import located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import Prepared, prepare
@@ -89,7 +90,7 @@ def main() -> None:
     items = received(sys.stdin.buffer)
     store = Store(int.from_bytes(next(items), "little"))
     for program, feeds in zip(items, items, strict=True):
-        runner = Runner(decode(program), local_devices()[0], store)
+        runner = Runner(decode(program), local_devices()[0], Engine(store))
         try:
             send(sys.stdout.buffer, b"values" + as_bytes(runner.run(as_arrays(feeds))))
         except StepFailed as failed:

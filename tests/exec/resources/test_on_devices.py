@@ -264,7 +264,7 @@ def test_what_containers_hold_stays_on_its_device(device: Simulated) -> None:
     assert device.used == 0
     # By its name it is one device for all sessions.
     with fb.Session(devices=["simulated:3"]) as one, fb.Session(devices=["simulated:3"]) as two:
-        assert one._devices[0] is two._devices[0]
+        assert one._master._devices[0] is two._master._devices[0]
 
 
 def test_an_error_lists_who_holds_the_memory(tmp_path: Path) -> None:
@@ -343,3 +343,25 @@ def test_what_nothing_refers_to_any_more_is_given_back(sess: fb.Session, device:
     gc.collect()
     assert device.used == 0
     cell()
+
+
+def test_what_is_fed_has_to_fit_where_it_is_used() -> None:
+    x = fb.placeholder(fb.float32, [1000, 1000], name="x")
+    y = x @ x
+    for limit, device in ((7_000_000, "cpu"), (9_000_000, "simulated")):
+        with fb.Session(devices=["cpu:0", Simulated(memory_limit=limit)]) as sess:
+            plan = sess.explain(y, {x: (1000, 1000)})
+            assert plan.device(y) == f"/job:localhost/task:0/device:{device}:0"
+            assert ("has no memory left for it" in plan.reason(y)) is (device == "cpu")
+            sess.run(y, {x: np.ones((1000, 1000))})
+
+
+def test_a_variable_may_take_half_of_the_memory_when_it_is_initialised() -> None:
+    W = fb.Variable(np.ones((1000, 1000), np.float32), name="W")
+    with fb.device("simulated:0"):
+        y = W * 2.0
+    device = Simulated(memory_limit=9_000_000)
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        for _ in range(3):
+            assert sess.run(y)[0, 0] == 2.0
+        assert 8_000_000 <= device.peak <= 9_000_000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.placement.cost_model import OVER_FAST_BUS
+from flowbook.exec.devices.figures import OVER_FAST_BUS
 from flowbook.exec.placement.machine import COMMON
 from flowbook.exec.report import in_seconds
 from flowbook.widgets.tables import table_of

@@ -144,7 +144,7 @@ def test_runners_tell_what_became_of_them() -> None:
         raise OSError("cut off")
 
     bad = fb.train.from_generator(broken)
-    good = fb.train.batches(np.arange(4), 2)
+    good = fb.train.batches(np.arange(4), 2, prefetch=1)
     with fb.Session() as sess:
         states = [use.runners[0].state for use in sess.pipeline().queues]
         assert states == ["not started", "not started"]
@@ -231,6 +231,31 @@ def test_verdicts() -> None:
         "runs empty; its runner has given nothing meanwhile"
     )
     assert verdict(a=(used(9, 0.0, 10.0), 0)).endswith("runs empty; no runner fills it")
+
+
+def test_a_run_that_makes_its_own_elements_waits_for_itself() -> None:
+    fb.train.batches(np.arange(6), 2)
+    place = queue_places(fb.get_default_graph())[0][0]
+    look = Look(
+        0.0, [place], {place.operation: used(100, 0.0, 2.0)}, {place.operation: []}, {}, False
+    )
+    pipeline = input_pipeline(look)
+    assert pipeline.verdict.text == (
+        "Training waits for input 20 % of the time: each run makes its element of queue 'batches' "
+        "itself, in 20.0 ms; `prefetch` has a thread make some ready"
+    )
+    assert "0 of 0" in str(pipeline)
+    assert "not needed" in str(pipeline)
+
+
+def test_what_a_run_spends_on_its_own_element_counts_as_waiting() -> None:
+    x = fb.train.batches(np.arange(40_000.0), 20_000, prefetch=0)
+    with fb.Session() as sess:
+        for _ in fb.train.until_end(sess, x):
+            pass
+        [use] = sess.pipeline().queues
+    assert (use.put, use.taken, use.fill, use.is_closed) == (2, 2, 0, True)
+    assert use.element_share > 0
 
 
 def test_the_cause_may_lie_several_queues_back() -> None:

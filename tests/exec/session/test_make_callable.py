@@ -38,7 +38,7 @@ def test_a_wrong_number_of_values(sess):
     x = fb.placeholder(fb.float32, [])
     f = sess.make_callable(x, [x])
     for values in ((), (1.0, 2.0)):
-        with pytest.raises(TypeError, match=f"1 values are fed, {len(values)} given"):
+        with pytest.raises(TypeError, match=f"1 value to feed, {len(values)} given"):
             f(*values)
 
 

@@ -133,7 +133,7 @@ def test_the_whole_signature_is_checked_at_the_beginning(sess, x, y):
 def test_values_are_checked_and_the_step_goes_on(sess, x):
     a = x + 1.0
     step = sess.partial_run(a, [x])
-    with pytest.raises(ValueError, match="dimensions instead"):
+    with pytest.raises(ValueError, match="dimension instead"):
         step.run(a, {x: [1.0, 2.0]})
     assert step.run(a, {x: 1.0}) == 2.0
 
@@ -307,3 +307,18 @@ def test_a_failure_on_another_device_ends_the_step():
         assert caught.value.operation is rows.op
         with pytest.raises(fb.errors.FailedPreconditionError, match="ended: an error"):
             step.run(rows)
+
+
+@pytest.mark.parametrize("devices", [["cpu:0"], ["cpu:0", "cpu:1"]])
+def test_what_its_loops_did_is_told(devices):
+    n = fb.placeholder(fb.int32, [], name="n")
+    with fb.device(devices[-1]):
+        last = fb.while_loop(lambda i: i < n, lambda i: i + 1, [0], name="count")
+    with fb.device("cpu:0"):
+        more = last + n
+    with fb.Session(devices=devices) as sess:
+        assert sess.run(more, {n: 3}) == 6
+        assert sess.trips == {"count": 3}
+        step = sess.partial_run([more], [n])
+        assert step.run(more, {n: 5}) == 10
+        assert sess.trips == {"count": 5}

@@ -53,6 +53,26 @@ def test_what_changes_something_is_refused() -> None:
         assert sess.run(w) == 1.0
 
 
+def test_it_is_fed_like_a_run() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    b = fb.placeholder(fb.float32, name="b")
+    v = fb.Variable([1.0, 1.0])
+    h = x * v + b
+    with fb.Session() as sess:
+        assert sess.peek(h, {x: [1, 2], "b": 1, v: [3, 4]}).tolist() == [4, 9]
+        assert sess.peek(x + x, {(x, b): ([1, 2], 1)}).tolist() == [2, 4]
+        assert "{x: value}" in refused(fb.errors.InvalidArgumentError, sess, x + x, feeds={b: 1})
+        assert "does not fit [2]" in refused(
+            fb.errors.InvalidArgumentError, sess, x + x, feeds={x: [1, 2, 3]}
+        )
+        assert "feeds is a dict" in refused(fb.errors.InvalidTypeError, sess, x + x, feeds=[1, 2])
+        with sess.retain_feeds():
+            sess.run(h, {x: [1, 2], b: 1})
+            # What is fed goes before what the last run was fed with, which stays as it was.
+            assert sess.peek(h, {b: 5}).tolist() == [6, 7]
+            assert sess.peek(h).tolist() == [2, 3]
+
+
 def test_random_states_are_where_they_were() -> None:
     fb.set_random_seed(3)
     noise = fb.random_uniform([2], seed=1)
@@ -100,7 +120,7 @@ def test_feeds_are_used_only_where_they_are_retained() -> None:
         fed[:] = 9.0
         np.testing.assert_array_equal(sess.peek(h), [2.0, 4.0])
         told = refused(fb.errors.InvalidArgumentError, sess, h * scale)
-        assert "the last run did not" in told
+        assert "run something that feeds them" in told
         # A run without feeds does not take them away, and one that fails is none.
         sess.run(fb.constant(1.0))
         with pytest.raises(fb.errors.InvalidArgumentError):

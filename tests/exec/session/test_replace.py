@@ -252,7 +252,7 @@ def test_the_report(sess):
     W = fb.Variable(np.zeros(250, np.float32), name="W")
     sess.run(W)
     text = str(sess.replace({W: "cpu:1"}))
-    assert "1 resources of 1.00 kB moved" in text
+    assert "1 resource of 1.00 kB" in text
     assert f"W         {CPU}0  {CPU}1  1.00 kB" in text
 
 
@@ -301,3 +301,78 @@ def test_what_a_container_shares_stays_in_the_memory_that_others_use():
             assert sess.run(step) == 4.0
     finally:
         fb.reset_container("shared_by_replace")
+
+
+class _Held:
+    """A step that waits in an operation without effects, and what became of it."""
+
+    def __init__(self) -> None:
+        self.is_there, self._goes_on = threading.Event(), threading.Event()
+        self.is_awaited = False
+        self.calls = 0
+
+    def kernel(self, xp, x):
+        self.calls += 1
+        if self.is_awaited:
+            self.is_there.set()
+            assert self._goes_on.wait(60)
+        return x
+
+    def run_beside(self, sess, fetch, feeds, then):
+        """What a run gives, or raises, that something happens in the middle of."""
+        found = []
+
+        def run():
+            try:
+                found.append(sess.run(fetch, feeds))
+            except fb.errors.OpError as error:
+                found.append(error)
+
+        self.is_awaited = True
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert self.is_there.wait(60)
+        self.is_awaited = False
+        then()
+        self._goes_on.set()
+        thread.join(60)
+        return found[0]
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_a_step_that_reads_what_is_moved_to_another_kind_of_device_runs_once_more(runs, x):
+    held = _Held()
+    wait = fb.OpDef(
+        f"HeldStep{runs}", "x: T -> y: T", T=fb.FLOATS, infer=lambda x: x.shape, kernel=held.kernel
+    )
+    W = fb.Variable(np.arange(2.0, dtype=np.float32), name="W")
+    with fb.device("cpu:0"):
+        first = wait(x)
+    with fb.control_dependencies([first.op]):
+        y = W * 2.0
+    with fb.Session(devices=ACCELERATED) as sess:
+        sess.replace({W: "cpu:0"})
+        for _ in range(runs):
+            sess.run([first, y], {x: [1.0, 2.0]})
+        calls = held.calls
+        moving = lambda: sess.replace({W: "simulated:0"}, timeout=60)  # noqa: E731
+        _, found = held.run_beside(sess, [first, y], {x: [1.0, 2.0]}, moving)
+        assert found.tolist() == [0.0, 2.0]
+        assert held.calls - calls == 2
+
+
+def test_a_step_that_may_have_done_something_is_aborted_by_a_move(x):
+    held = _Held()
+    W = fb.Variable(np.arange(2.0, dtype=np.float32), name="W")
+    first = fb.py_func(lambda x: held.kernel(np, x), [x], fb.float32)
+    with fb.control_dependencies([first.op]):
+        y = W * 2.0
+    with fb.Session(devices=ACCELERATED) as sess:
+        sess.replace({W: "cpu:0"})
+        sess.run([first, y], {x: [1.0, 2.0]})
+        moving = lambda: sess.replace({W: "simulated:0"}, timeout=60)  # noqa: E731
+        error = held.run_beside(sess, [first, y], {x: [1.0, 2.0]}, moving)
+        assert isinstance(error, fb.errors.AbortedError)
+        assert "was put on another device while it was under way" in str(error)
+        assert isinstance(error.__cause__, fb.errors.OpError)
+        assert sess.run(W).tolist() == [0.0, 1.0]

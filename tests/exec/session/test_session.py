@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.devices.simulated import Simulated
 
 
 def noting(calls, name, *inputs):
@@ -193,6 +194,20 @@ def test_devices_are_listed(sess):
     (device,) = sess.list_devices()
     assert device[:2] == ("/job:localhost/task:0/device:cpu:0", "cpu")
     assert 1 << 28 < device.memory < 1 << 48
+    assert (device.used, device.peak) == (None, None)
+
+
+def test_what_arrays_take_of_an_accelerator_is_counted_all_the_time():
+    x = fb.placeholder(fb.float32, [1000], name="x")
+    with fb.device("simulated:0"):
+        W = fb.Variable(np.zeros(500, np.float32), name="W")
+        y = fb.reduce_sum(fb.exp(x)) + fb.reduce_sum(W)
+    with fb.Session(devices=["cpu:0", Simulated()]) as sess:
+        for _ in range(3):
+            sess.run(y, {x: np.ones(1000)})
+        (_, there) = sess.list_devices()
+        assert there.used == 2000
+        assert 2000 + 4000 + 4000 <= there.peak <= 2000 + 4000 + 4000 + 100
 
 
 def test_control_dependencies_run(sess):
@@ -265,7 +280,7 @@ def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
 
     def redefining(*args):
         if not old.op.retired:
-            graph.retire(old.op)
+            graph.members.retire(old.op)
             fb.constant(2.0, name="z")
             sess.extend()
         return prepare(*args)

@@ -26,6 +26,8 @@ def test_a_later_run_takes_up_what_stayed_without_a_copy() -> None:
         assert (handle.dtype, handle.shape) == (fb.float32, [3])
         where, value = fb.get_session_tensor(handle)
         assert sess.run(fb.reduce_sum(value), {where: handle.handle}) == 12.0
+        assert sess.run(fb.reduce_sum(value), {where: handle}) == 12.0
+        assert sess.make_callable(value, [where])(handle).tolist() == [2.0, 4.0, 6.0]
         array = np.asarray(handle)
         assert not array.flags.writeable
         assert np.shares_memory(array, kept(handle)[handle.handle])
@@ -62,7 +64,7 @@ def test_a_value_is_let_go_of_with_its_handle_or_by_deletion() -> None:
         third.delete()
         assert list(values) == [first.handle]
         where, delete = fb.delete_session_tensor(first)
-        sess.run(delete, {where: first.handle})
+        sess.run(delete, {where: first})
         assert not values
         for lost in (first, third):
             with pytest.raises(fb.errors.FailedPreconditionError, match="was let go of"):

@@ -113,7 +113,7 @@ WRONG = {
     "slices": (fb.IndexedSlicesValue(VALUES, INDICES, SHAPE), "not three arrays"),
     "index": ((INDICES + 1, VALUES, SHAPE), r"indices\[0\] is \[1, 3\], which lies outside"),
     "negative": ((INDICES - 1, VALUES, SHAPE), r"indices\[0\] is \[-1, 1\], which lies outside"),
-    "count": ((INDICES, VALUES[:1], SHAPE), "there are 2 indices"),
+    "count": ((INDICES, VALUES[:1], SHAPE), "for 2 indices"),
     "rank": ((INDICES, VALUES, [2, 3, 1]), r"does not fit \[\?, 3\]"),
     "dimension": ((INDICES, VALUES, [2, 4]), r"does not fit \[\?, 3\]"),
     "negative dimension": ((INDICES, VALUES, [-2, 3]), "no dimension is negative"),
@@ -341,7 +341,7 @@ def test_slices_without_the_shape_of_the_whole(sess):
     [
         ((np.ones((1, 2)), [0], [3, 2]), "not two arrays"),
         ((np.ones((1, 2)), [-1]), "is out of range"),
-        ((np.ones((2, 2)), [0]), "goes with 1 indices\n"),
+        ((np.ones((2, 2)), [0]), "goes with 1 index\n"),
     ],
 )
 def test_slices_without_a_shape_that_do_not_fit(sess, value, match):

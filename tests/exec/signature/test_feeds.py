@@ -358,7 +358,7 @@ def test_unknown_names(sess):
     for name in ("image", "image:0"):
         with pytest.raises(fb.errors.NotFoundError, match="did you mean 'images'"):
             sess.run(x, {name: 1.0})
-    with pytest.raises(fb.errors.NotFoundError, match="has 1 outputs"):
+    with pytest.raises(fb.errors.NotFoundError, match="has 1 output"):
         sess.run(x, {"images:1": 1.0})
 
 

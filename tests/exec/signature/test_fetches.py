@@ -242,7 +242,7 @@ def test_unknown_names_come_with_suggestions(sess, a):
     for name in ("weigths", "weigths:0"):
         with pytest.raises(fb.errors.NotFoundError, match="did you mean 'weights'"):
             sess.run(name)
-    with pytest.raises(fb.errors.NotFoundError, match="has 1 outputs"):
+    with pytest.raises(fb.errors.NotFoundError, match="has 1 output"):
         sess.run("a:1")
     with pytest.raises(fb.errors.InvalidArgumentError, match="not the name of a tensor"):
         sess.run("a:x")

@@ -5,7 +5,7 @@ from typing import Any
 
 import flowbook as fb
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.local_master import located
+from flowbook.exec.local.failed import located
 from flowbook.exec.plan.failure import StepFailed, deadline_after
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature

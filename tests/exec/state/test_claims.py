@@ -214,7 +214,7 @@ def test_who_has_a_value_is_known_by_events() -> None:
     assert known() == (True, False)
     second.run(fb.assign(V, 5.0))
     assert known() == (True, True)
-    fb.get_default_graph().forget(W.op)
+    fb.get_default_graph().members.forget(W.op)
     first.extend()
     assert known() == (False, True)
     second.run(W)

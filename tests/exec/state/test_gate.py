@@ -106,7 +106,7 @@ class _Held:
         self._thread = threading.Thread(target=self._hold)
 
     def _hold(self) -> None:
-        with self._gates[0].closed(None):
+        with self._gates[0].closed(None, "variables are saved"):
             self._is_closed.set()
             assert self._go_on.wait(60)
 
@@ -184,9 +184,9 @@ def test_a_step_inside_of_a_step_is_inside_too() -> None:
         gate = sess._master.store.gates([""])[0]  # type: ignore[attr-defined]
         wait = gate._await_empty
 
-        def told(deadline: float | None) -> None:
+        def told(*how: Any) -> None:
             wanted.set()
-            wait(deadline)
+            wait(*how)
 
         gate._await_empty = told
         found.append(sess.snapshot().values[outer.op])
@@ -221,10 +221,10 @@ def test_who_was_interrupted_on_the_way_out_is_forgotten() -> None:
     gate = Gate()
     lost = Passage([gate], lambda: "lost", None)
     lost.enter()
-    with pytest.raises(DeadlineExceeded, match="lost"), gate.closed(0.0):
+    with pytest.raises(DeadlineExceeded, match="lost"), gate.closed(0.0, "variables are saved"):
         pass
     del lost
-    with gate.closed(0.0):
+    with gate.closed(0.0, "variables are saved"):
         pass
 
 
@@ -263,9 +263,9 @@ class _Saving:
     def _save(self) -> None:
         await_empty = self._gate._await_empty
 
-        def told(deadline: float | None) -> None:
+        def told(*how: Any) -> None:
             self._waits.set()
-            await_empty(deadline)
+            await_empty(*how)
 
         self._gate._await_empty = told
         self._values = self._sess.snapshot(timeout=60).values

@@ -12,12 +12,8 @@ import pytest
 
 import flowbook as fb
 from flowbook.graph.model.resource_key import ResourceKey, owner_of
-from flowbook.graph.ops.state.variables import (
-    assign_add_op,
-    assign_op,
-    is_initialized_op,
-    read_variable,
-)
+from flowbook.graph.ops.state.variables import assign_op, is_initialized_op, read_variable
+from flowbook.graph.ops.state.writing import assign_add_op
 from tests.exec.held import held
 from tests.exec.plan.elsewhere import prepared_for
 from tests.exec.state.executors import EXECUTORS, everywhere, run_in
@@ -256,7 +252,7 @@ stale_runs = pytest.mark.usefixtures("_stale_runs")
 
 def retired(variable: fb.Variable) -> fb.Variable:
     """The variable, after its cell has built another thing under its name."""
-    variable.graph.retire(variable.op)
+    variable.graph.members.retire(variable.op)
     return variable
 
 
@@ -321,7 +317,7 @@ def test_a_value_goes_with_the_last_reference_to_a_retired_operation() -> None:
             sess.run(added)
         retired(old)
         for operation in (added.op, old.value.op, old.initializer, old.initial_value.op):
-            fb.get_default_graph().retire(operation)
+            fb.get_default_graph().members.retire(operation)
         new = fb.Variable(np.zeros(10), name="W")
         sess.run(new)  # The session drops what it has prepared for the old one.
         key, kept = old.op.key, weakref.ref(old.op)

@@ -356,7 +356,7 @@ def test_value_given_up_by_redefinition_is_initialised_again() -> None:
             assert sess.run(W) == 1.0
         assert sess.graph.values.has_value(W.op)
         counter.value = 2.0
-        sess.graph.forget(W.op)
+        sess.graph.members.forget(W.op)
         assert sess.run(W) == 2.0
         assert counter.calls == 2
     assert not fb.get_default_graph().values.has_value(W.op)
@@ -393,13 +393,13 @@ def test_a_variable_that_joins_late_is_noted_all_the_same(monkeypatch: pytest.Mo
     graph = fb.get_default_graph()
     base = fb.Variable(1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(graph, "register_variable", lambda *_, **__: None)
+        patch.setattr(graph.members, "register_variable", lambda *_, **__: None)
         late = fb.Variable(base * 10.0)
     update = fb.assign_add(base, 1.0)
     fb.Variable(0.0)
     with fb.Session() as sess:
         sess.extend()
-        graph.register_variable(late)
+        graph.members.register_variable(late)
         fb.constant(0.0)
         sess.run(update)
         assert sess.run(late) == 10.0

@@ -188,11 +188,11 @@ def test_an_operation_that_an_interrupt_kept_from_joining_does_not_run() -> None
             raise KeyboardInterrupt
 
     graph = fb.get_default_graph()
-    operations = graph._operations
-    graph._operations = Interrupted(operations)
+    operations = graph.members.operations
+    graph.members.operations = Interrupted(operations)
     with pytest.raises(KeyboardInterrupt):
         fb.random_uniform([2], name="noise")
-    graph._operations = operations
+    graph.members.operations = operations
     assert graph.stateful_operations() == []
     assert fb.random_uniform([2], name="other").op in graph.stateful_operations()
 
@@ -258,6 +258,14 @@ def test_the_full_names_of_tensorflow_are_names() -> None:
 def test_one_device_at_a_time() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="names two devices"):
         fb.device("/device:gpu:2/cpu:0").__enter__()
+    for twice in ("/job:a/job:b", "/task:1/task:2/cpu:0"):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=f"'{twice}' names two"):
+            fb.device(twice).__enter__()
+
+
+def test_a_wrong_name_is_told_as_it_was_given() -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"^'cpu:x' is not a device name"):
+        fb.device("cpu:x").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -478,7 +486,7 @@ def test_what_is_not_there_is_not_found() -> None:
         graph.get_operation_by_name("layer/outptu")
     with pytest.raises(fb.errors.NotFoundError, match="it has 2 operations"):
         graph.get_operation_by_name("qqq")
-    with pytest.raises(fb.errors.NotFoundError, match="has 1 outputs"):
+    with pytest.raises(fb.errors.NotFoundError, match="has 1 output"):
         graph.get_tensor_by_name("x:1")
     with pytest.raises(fb.errors.InvalidArgumentError, match="did you mean 'x:0'"):
         graph.get_tensor_by_name("x")
@@ -503,7 +511,7 @@ def test_consumers_come_in_the_order_of_their_construction_as_the_graph_grows() 
     c, d = fb.negative(b), fb.negative(a)
     assert a.consumers() == [b.op, d.op]
     assert b.consumers() == [c.op]
-    a.graph.retire(d.op)
+    a.graph.members.retire(d.op)
     assert a.consumers() == [b.op]
 
 
@@ -521,7 +529,7 @@ def test_texts_name_what_they_show() -> None:
     a = x()
     assert repr(a) == "<Tensor 'x:0' shape=[2, 3] dtype=float32>"
     assert repr(a.op) == "<Operation 'x' type=Placeholder>"
-    assert repr(a.graph).startswith("<Graph of 1 operations, made at ")
+    assert repr(a.graph).startswith("<Graph of 1 operation, made at ")
 
 
 # What TensorFlow 1 calls otherwise

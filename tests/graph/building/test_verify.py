@@ -31,8 +31,8 @@ def test_what_was_built_is_accepted() -> None:
 
 def test_retired_operations_may_be_referred_to() -> None:
     graph = build()
-    graph.retire(graph.get_operation_by_name("b"))
-    graph.retire(graph.get_operation_by_name("d"))
+    graph.members.retire(graph.get_operation_by_name("b"))
+    graph.members.retire(graph.get_operation_by_name("d"))
     verify.check(graph)
 
 
@@ -73,7 +73,7 @@ BREACHES: dict[str, tuple[Callable[[Ops], object], str, str]] = {
     "input missing": (
         lambda op: setattr(op("c"), "inputs", op("c").inputs[:1]),
         "c",
-        "1 inputs do not fit 'x: T, y: T -> z: T'",
+        "1 input cannot fit 'x: T, y: T -> z: T'",
     ),
     "control input": (
         lambda op: setattr(op("c"), "control_inputs", (op("d"),)),
@@ -156,7 +156,7 @@ def test_a_breach_is_found(breach: Callable[[Ops], object], name: str, match: st
 
 def test_an_operation_outside_the_graph_is_found() -> None:
     graph = build()
-    graph.retire(graph.get_operation_by_name("b"))
+    graph.members.retire(graph.get_operation_by_name("b"))
     graph.get_operation_by_name("c").inputs[1].op.retired = False
     with pytest.raises(fb.errors.InternalError, match="does not have it by this name"):
         verify.check(graph)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.control_flow.array_ops import replace_op
 from flowbook.graph.model.dtypes import MOVABLE, ZEROED
 
 X = np.array([[0.5, -1.5], [2.0, 3.0], [-0.25, 1.25]])
@@ -203,7 +204,7 @@ class TestErrors:
             written.write(1, x[:, 0])
         with pytest.raises(wrong, match=r"'rows' have the shape \[2\], and not \[3\]"):
             array.write(1, x[:, 0])  # All that are made of one array have elements of one shape.
-        with pytest.raises(wrong, match=r"3 indices .* rows of .2, 2."):
+        with pytest.raises(wrong, match=r"rows of .2, 2. cannot have 3 indices"):
             array.scatter([0, 1, 2], x[:2])
         declared = fb.TensorArray(fb.float64, 3, element_shape=[None, 4], infer_shape=False)
         with pytest.raises(wrong, match=r"\[\?, 4\], and not \[3, 2\]"):
@@ -443,6 +444,24 @@ class TestGradients:
             )
 
         _, array = fb.while_loop(lambda i, a: i < 5, body, (0, fb.TensorArray(fb.float64, 5)))
+        check_gradient(fb.reduce_sum(array.stack() ** 2), x)
+
+    def test_what_was_replaced_has_none(self):
+        x = fed()
+        array = kept().unstack(x)
+        for index in (1, 1, 2):
+            row = array.read(index)
+            array = array.with_flow(replace_op(array.flow, index, row**2 + x[0] * row))
+        check_gradient(fb.reduce_sum(array.stack() ** 2), x)
+
+    def test_what_a_loop_replaces_has_none(self):
+        x = fed()
+
+        def body(i, array):
+            row = array.read(i % 2) * x[i % 3]
+            return i + 1, array.with_flow(replace_op(array.flow, i % 2, row))
+
+        _, array = fb.while_loop(lambda i, a: i < 5, body, (0, kept().unstack(x)))
         check_gradient(fb.reduce_sum(array.stack() ** 2), x)
 
     def test_of_integers_there_is_none(self):

@@ -46,6 +46,21 @@ def test_any_version_can_be_read_and_written(steps):
         assert values(version, 8) == known
 
 
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7), st.booleans()), max_size=40))
+def test_of_any_version_an_element_is_replaced_or_left_out(steps):
+    versions = [(TensorList(Rules("a"), 8, UNKNOWN), {})]
+    for number_of_step, (which, index, is_left_out) in enumerate(steps):
+        version, known = versions[which % len(versions)]
+        if is_left_out:
+            others = {i: value for i, value in known.items() if i != index}
+            versions.append((version.without(index), others))
+        else:
+            newer = version.written({index: number(number_of_step)}, replaces=True)
+            versions.append((newer, {**known, index: number_of_step}))
+    for version, known in (*versions, *reversed(versions)):
+        assert values(version, 8) == known
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.integers(0, 4)), max_size=30))
 def test_sums_of_any_versions(steps):
     rules = Rules("gradient", adds_up=True)

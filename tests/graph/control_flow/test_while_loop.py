@@ -269,7 +269,7 @@ def test_bodies_that_do_not_fit(body: Any, error: type[Exception], message: str)
     [
         (lambda i: i, fb.errors.InvalidTypeError, "gives int32"),
         (lambda i: [i < 3, i < 4], fb.errors.InvalidTypeError, "bool"),
-        (lambda i, j: i < 3, fb.errors.InvalidTypeError, "the loop's 1 variables"),
+        (lambda i, j: i < 3, fb.errors.InvalidTypeError, "the loop's 1 variable:"),
         (True, fb.errors.InvalidTypeError, r"(?s)a function of .*fb\.while_loop\(cond, body"),
     ],
 )

@@ -68,8 +68,8 @@ def with_inference(infer: Any, outputs: str = "y: T") -> fb.OpDef:
     [
         (lambda x: None, "y: T", "gave None, which is no Shape"),
         (lambda x: [2, 3], "y: T", "gave .2, 3., which is no Shape"),
-        (lambda x: x.shape, "y: T, z: T", "gave 1 shapes for 2 outputs"),
-        (lambda x: [x.shape, x.shape], "y: T", "gave 2 shapes for 1 outputs"),
+        (lambda x: x.shape, "y: T, z: T", "gave 1 shape for 2 outputs"),
+        (lambda x: [x.shape, x.shape], "y: T", "gave 2 shapes for 1 output"),
         (lambda x: x.size, "y: T", "its infer raised AttributeError"),
         (lambda x: 1 / 0, "y: T", "its infer raised ZeroDivisionError: division by zero"),
     ],

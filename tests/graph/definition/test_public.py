@@ -7,7 +7,9 @@ from collections.abc import Callable
 from traceback import extract_tb
 from types import TracebackType
 from typing import Any
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 import flowbook as fb
@@ -46,6 +48,14 @@ def test_frames_of_the_function_are_dropped(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(files(caught.tb)) > 2
 
 
+def test_what_does_not_fit_into_memory_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(np, "arange", Mock(side_effect=MemoryError("Unable to allocate 16.0 GiB")))
+    with pytest.raises(fb.errors.ResourceExhaustedError, match=r"hann_window: .*16\.0 GiB"):
+        fb.signal.hann_window(2**31)
+
+
 def test_frames_of_what_a_user_gave_stay() -> None:
     def change(values: fb.Tensor) -> fb.Tensor:
         return fb.concat([values], "rows")  # type: ignore[arg-type]
@@ -58,7 +68,7 @@ def test_frames_of_what_a_user_gave_stay() -> None:
 def test_what_two_namespaces_name_is_one_function() -> None:
     made: dict[Any, Any] = {}
     for module in (fb, fb.image, fb.layers, fb.losses, fb.nn, fb.signal, fb.sparse, fb.train):
-        for name in module.__all__:
+        for name in dir(module):
             function = getattr(module, name)
             inner = getattr(function, "__wrapped__", None)
             if inner is not None:

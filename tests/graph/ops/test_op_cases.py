@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.inference import broadcast_inputs, same_as_input
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model import dtypes
-from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.registry import op_definitions, op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
@@ -24,7 +22,7 @@ from tests.differences import numeric_gradient
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, converted, natural
-from tests.op_checks import as_list, built, compared
+from tests.op_checks import about, as_list, built, compared, specimen
 
 EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 STEP = 1e-5
@@ -42,23 +40,19 @@ def test_no_two_rows_have_one_name() -> None:
     assert sorted(set(names)) == sorted(names)
 
 
-@EACH
-def test_a_row_is_about_its_type(case: Case) -> None:
-    outputs, _ = built(case, case.inputs)
-    assert case.type in {t.op.type for t in outputs}
+def test_a_row_is_about_its_type() -> None:
+    for case in CASES:
+        with about(case.name):
+            outputs, _, _ = specimen(case)
+            assert case.type in {t.op.type for t in outputs}
 
 
 @EACH
 def test_values(case: Case) -> None:
-    compared(case, case.inputs)
-
-
-@pytest.mark.parametrize(
-    ("case", "dtype"),
-    [pytest.param(c, d, id=f"{c.name}-{d}") for c in CASES for d in admitted(c) if d is not None],
-)
-def test_every_dtype(case: Case, dtype: DType) -> None:
-    compared(case, case.inputs, dtype)
+    """In every dtype that a row is tried in."""
+    for dtype in admitted(case):
+        with about(dtype):
+            compared(case, case.inputs, dtype)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.empty is not None], ids=lambda c: c.name)
@@ -97,10 +91,9 @@ def test_nan_rows_are_where_floats_are() -> None:
 
 @EACH
 def test_the_order_of_memory_does_not_matter(case: Case) -> None:
-    outputs, feeds = built(case, case.inputs)
+    outputs, feeds, expected = specimen(case)
     turned = {t: np.repeat(v[::-1], 2, 0)[::-2] if v.ndim else v for t, v in feeds.items()}
     fortran = {t: np.array(v, order="F") for t, v in feeds.items()}
-    expected = evaluate(outputs, feeds)
     for order in (turned, fortran):
         for value, wanted in zip(evaluate(outputs, order), expected, strict=True):
             np.testing.assert_array_equal(value, wanted)
@@ -111,8 +104,8 @@ def test_the_order_of_memory_does_not_matter(case: Case) -> None:
 
 @EACH
 def test_known_shapes_are_inferred(case: Case) -> None:
-    outputs, feeds = built(case, case.inputs)
-    for output, result in zip(outputs, evaluate(outputs, feeds), strict=True):
+    outputs, feeds, results = specimen(case)
+    for output, result in zip(outputs, results, strict=True):
         if case.type not in ("PyFuncStateless",):
             assert output.shape.is_compatible_with(result.shape)
             if (
@@ -138,11 +131,11 @@ def partially_known(value: np.ndarray) -> Iterator[Any]:
     ],
 )
 def test_partial_shapes_are_compatible(case: Case, fix: bool) -> None:
-    expected = evaluate(*built(case, case.inputs))
-    choices = [list(partially_known(np.asarray(v)))[-5:] for v in case.inputs]
+    _, _, expected = specimen(case)
+    fed = [v for k, v in enumerate(case.inputs) if not (fix and k in case.fixed)]
+    choices = [list(partially_known(np.asarray(v)))[-5:] for v in fed]
     for shapes in itertools.islice(itertools.product(*choices), 60):
-        remaining = [s for k, s in enumerate(shapes) if not (fix and k in case.fixed)]
-        pending = iter(remaining)
+        pending = iter(shapes)
         outputs, feeds = built(case, case.inputs, lambda _, p=pending: next(p), fix=fix)
         for output, result, wanted in zip(outputs, evaluate(outputs, feeds), expected, strict=True):
             assert output.shape.is_compatible_with(result.shape)
@@ -158,7 +151,7 @@ def by_name(graph: Graph, tensor: Tensor) -> Tensor:
 
 @EACH
 def test_a_stored_graph_means_the_same(case: Case) -> None:
-    outputs, feeds = built(case, case.inputs)
+    outputs, feeds, results = specimen(case)
     graph = outputs[0].graph
     if case.type == "PyFuncStateless":
         with pytest.raises(fb.errors.UnimplementedError, match="func"):
@@ -171,7 +164,7 @@ def test_a_stored_graph_means_the_same(case: Case) -> None:
         assert (copy.dtype, copy.shape) == (output.dtype, output.shape)
         assert copy.op.attributes.keys() == output.op.attributes.keys()
     values = evaluate(copies, {by_name(loaded, t): v for t, v in feeds.items()})
-    for value, expected in zip(values, evaluate(outputs, feeds), strict=True):
+    for value, expected in zip(values, results, strict=True):
         np.testing.assert_array_equal(value, expected)
 
 
@@ -228,30 +221,25 @@ def prepared(
     return outputs, xs, feeds
 
 
-@cache
-def differences(case: Case) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The values of a row's outputs, and the numeric gradients of their weighted sum."""
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
+def test_gradient(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
     with outputs[0].graph.as_default():
         loss = weighted_sum(outputs, 1, feeds)
-    return evaluate(outputs, feeds), [numeric_gradient(loss, x, feeds, STEP) for x in xs]
-
-
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
-@pytest.mark.parametrize("known", KNOWN)
-def test_gradient(case: Case, known: str) -> None:
-    outputs, xs, feeds = prepared(case, known)
-    with outputs[0].graph.as_default():
-        found = [dense(g) for g in gradients(weighted_sum(outputs, 1, feeds), xs)]
-    values, numeric = differences(case)
-    # What is differentiated is the same function, whatever is known of the shapes.
-    for value, wanted in zip(evaluate(outputs, feeds), values, strict=True):
-        np.testing.assert_array_equal(value, wanted)
-    for g, wanted in zip(found, numeric, strict=True):
-        value = evaluate(g, feeds)
-        assert value.dtype == np.float64
-        assert g.shape.is_compatible_with(value.shape)
-        np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
+    values = evaluate(outputs, feeds)
+    numeric = [numeric_gradient(loss, x, feeds, STEP) for x in xs]
+    for known in KNOWN:
+        with about(f"shapes of which the graph knows: {known}"):
+            outputs, xs, feeds = prepared(case, known)
+            with outputs[0].graph.as_default():
+                found = [dense(g) for g in gradients(weighted_sum(outputs, 1, feeds), xs)]
+            # What is differentiated is the same function, whatever is known of the shapes.
+            for value, wanted in zip(evaluate(outputs, feeds), values, strict=True):
+                np.testing.assert_array_equal(value, wanted)
+            for g, value, wanted in zip(found, evaluate(found, feeds), numeric, strict=True):
+                assert value.dtype == np.float64
+                assert g.shape.is_compatible_with(value.shape)
+                np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if c.twice], ids=lambda c: c.name)
@@ -263,9 +251,9 @@ def test_second_gradient(case: Case) -> None:
         first = [dense(g) for g in gradients(loss, xs)]
         total = weighted_sum(first, 3, feeds)
         second = [dense(g) for g in gradients(total, xs)]
-    for x, g in zip(xs, second, strict=True):
+    for x, value in zip(xs, evaluate(second, feeds), strict=True):
         np.testing.assert_allclose(
-            evaluate(g, feeds), numeric_gradient(total, x, feeds, STEP), rtol=2e-4, atol=1e-6
+            value, numeric_gradient(total, x, feeds, STEP), rtol=2e-4, atol=1e-6
         )
 
 
@@ -319,25 +307,32 @@ def test_nothing_comes_of_a_product_that_does_not_count(case: Case) -> None:
             np.testing.assert_array_equal(value, 0)
 
 
-@EACH
-def test_rows_name_all_differentiable_inputs(case: Case) -> None:
+def test_rows_name_all_differentiable_inputs() -> None:
     """A gradient that exists is checked; an input that a row leaves out has none."""
+    declared: dict[str, set[int]] = {}
+    for case in CASES:
+        declared.setdefault(case.type, set()).update(case.differentiable)
+    for case in CASES:
+        with about(case.name):
+            assert with_gradients(case) <= declared[case.type]
+
+
+def with_gradients(case: Case) -> set[int]:
+    """The inputs of a row that have a gradient."""
     outputs, feeds = built(case, case.inputs)
     floats = [o for o in outputs if o.dtype.is_floating]
     xs = [t for t in feeds if t.dtype.is_floating]
     has_none = op_named(case.type).grad is None
     # One forbids its gradient, the other's is what a user gives: tests/graph/ops/outside.
     if not floats or not xs or has_none or case.type in ("PreventGradient", "PyFuncStateless"):
-        return
+        return set()
     with outputs[0].graph.as_default():
         found = gradients(floats, xs)
-    have = {
+    return {
         int(x.op.name.removeprefix("input"))
         for x, g in zip(xs, found, strict=True)
         if g is not None
     }
-    declared = {k for c in CASES if c.type == case.type for k in c.differentiable}
-    assert have <= declared
 
 
 # Aliases
@@ -348,7 +343,7 @@ def test_memory_is_shared_only_where_declared(case: Case) -> None:
     op_def = op_named(case.type)
     if op_def.aliases is None or op_def.kernel is None or op_def.is_async:
         return
-    outputs, feeds = built(case, case.inputs)
+    outputs, feeds, _ = specimen(case)
     op = next(t.op for t in outputs if t.op.type == case.type)
     values = evaluate([*op.inputs], feeds)
     attributes = {n: op.attributes[n] for n in op_def.kernel_attributes(op_def.kernel)}
@@ -388,8 +383,7 @@ def test_an_expression_beside_a_kernel_says_the_same(case: Case) -> None:
 @EACH
 def test_sessions_agree_with_the_oracle(case: Case) -> None:
     """Both of a session's executors: the second run takes the faster one."""
-    outputs, feeds = built(case, case.inputs)
-    expected = evaluate(outputs, feeds)
+    outputs, feeds, expected = specimen(case)
     with fb.Session(graph=outputs[0].graph) as sess:
         for _ in range(3):
             for value, wanted in zip(sess.run(outputs, feeds), expected, strict=True):

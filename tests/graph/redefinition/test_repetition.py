@@ -242,4 +242,4 @@ def test_old_lines_are_let_go(sess: Any) -> None:
         code = compile("y = fb.constant(1.0)", "<made>", "exec")
         exec(code, {"fb": fb})
         sess.run(fb.get_default_graph().operations[-1])
-    assert len(sess.graph.repetition._lines) <= 2 * repetition._RUNS
+    assert len(sess.graph.members.repetition._lines) <= 2 * repetition._RUNS

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.graph.rewrite.layered import Layered, Table, grown, since
+from flowbook.graph.rewrite.layered import Table, grown, since
 
 _KEYS = st.integers(0, 30)
 _PAIRS = st.lists(st.tuples(_KEYS, st.integers()), max_size=4)
@@ -56,7 +56,7 @@ def shares(table: object, other: object) -> bool:
 
 def test_what_was_there_is_not_copied_until_much_was_added() -> None:
     base = dict.fromkeys(range(100), 0)
-    table: Layered[int, int] = grown(base)
+    table: Table[int, int] = grown(base)
     for added in range(100, 111):
         table = grown(table)
         assert shares(table, base)

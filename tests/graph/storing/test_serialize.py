@@ -142,7 +142,7 @@ def test_a_retired_variable_is_initialised_like_the_original() -> None:
         y = fb.multiply(W, 2.0, name="y")
         for op in graph.operations:
             if op.name.startswith("W"):
-                graph.retire(op)
+                graph.members.retire(op)
         fb.Variable([7.0, 8.0], name="W")
     assert y.op.inputs[0].op.inputs[0].op.name == "W@1"
     loaded = reload(graph)
@@ -266,7 +266,7 @@ def test_retired_operations_that_are_referred_to_survive() -> None:
             fb.negative(b, name="c")
         fb.constant(2.0, name="unused")
         for name in ("a", "b", "unused"):
-            graph.retire(graph.get_operation_by_name(name))
+            graph.members.retire(graph.get_operation_by_name(name))
         fb.constant(3.0, name="a")
     loaded = reload(graph)
     old_b = loaded.get_operation_by_name("c").inputs[0].op
@@ -281,11 +281,11 @@ def test_generations_go_on_after_those_of_the_file() -> None:
     with fb.Graph().as_default() as graph:
         a = fb.constant(1.0, name="a")
         fb.negative(a, name="b")
-        graph.retire(a.op)
+        graph.members.retire(a.op)
         fb.constant(2.0, name="a")
     loaded = reload(graph)
     newer = loaded.get_operation_by_name("a")
-    loaded.retire(newer)
+    loaded.members.retire(newer)
     assert newer.name == "a@2"
 
 
@@ -512,8 +512,8 @@ DAMAGES: dict[str, tuple[Damage, type[Exception], str]] = {
         LOSS,
         "refers to output of 'x' 1",
     ),
-    "input missing": (on("layer/Mul", lambda op: op.inputs.pop()), MISFIT, "1 inputs do not fit"),
-    "input added": (on("layer/Mul", lambda op: op.inputs.add()), MISFIT, "3 inputs do not fit"),
+    "input missing": (on("layer/Mul", lambda op: op.inputs.pop()), MISFIT, "1 input cannot fit"),
+    "input added": (on("layer/Mul", lambda op: op.inputs.add()), MISFIT, "3 inputs cannot fit"),
     "input's dtype": (
         on("layer/Mul", lambda op: setattr(op.inputs[1], "operation", 2)),
         MISFIT,
@@ -631,7 +631,7 @@ def graphs(draw: st.DrawFn) -> fb.Graph:
         parts_of_variables = ("Assign", "ReadVariable")
         others = [op for op in graph.operations if op.type not in parts_of_variables]
         for op in draw(st.lists(st.sampled_from(others), max_size=2, unique=True)):
-            graph.retire(op)
+            graph.members.retire(op)
         graph.seed = draw(st.none() | st.integers())
     return graph
 

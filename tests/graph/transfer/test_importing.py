@@ -9,6 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.graph.building import verify
+from flowbook.graph.building.members import Members
 from flowbook.graph.storing.graph_pb2 import GraphDef
 
 HERE = "test_importing.py"
@@ -41,7 +42,7 @@ def stored():
 def summary(graph: fb.Graph):
     """All that an import that fails leaves as it was."""
     variables = [v.name for v in graph.variables()]
-    return graph.to_bytes(), variables, graph.scope_names(), graph.retirements
+    return graph.to_bytes(), variables, graph.members.scope_names(), graph.retirements
 
 
 def train(graph: fb.Graph, prefix: str = ""):
@@ -228,7 +229,7 @@ def test_an_operation_may_be_waited_for_instead_of_another(stored):
 
 WRONG = {
     "name": ({"z:0": 1}, None, fb.errors.NotFoundError, "no operation 'z'"),
-    "port": ({"x:1": 1}, None, fb.errors.NotFoundError, "has 1 outputs"),
+    "port": ({"x:1": 1}, None, fb.errors.NotFoundError, "has 1 output"),
     "key": ({0: 1}, None, fb.errors.InvalidTypeError, "from names to tensors"),
     "no dict": ([1], None, fb.errors.InvalidTypeError, "from names to tensors"),
     "value": ({"x:0": 1.0}, None, fb.errors.InvalidTypeError, "fb.constant"),
@@ -312,21 +313,21 @@ def test_a_finalized_graph_takes_nothing(stored):
         with pytest.raises(RuntimeError, match="finalized"):
             fb.import_graph_def(stored)
         assert not graph.operations
-        assert not graph.scope_names()
+        assert not graph.members.scope_names()
 
 
 def test_an_interrupt_leaves_nothing_half_built(stored, monkeypatch):
     with fb.Graph().as_default() as graph:
         fb.no_op()
         before = summary(graph)
-        join, count = fb.Graph._join, iter(range(100))
+        join, count = Members.join, iter(range(100))
 
         def interrupted(self, *args):
             if next(count) == 5:
                 raise KeyboardInterrupt
             return join(self, *args)
 
-        monkeypatch.setattr(fb.Graph, "_join", interrupted)
+        monkeypatch.setattr(Members, "join", interrupted)
         with pytest.raises(KeyboardInterrupt):
             fb.import_graph_def(stored)
         monkeypatch.undo()
@@ -345,14 +346,14 @@ def test_retired_operations_come_along():
         fb.multiply(W, 2.0, name="y")
         for op in stored.operations:
             if op.name.startswith("W"):
-                stored.retire(op)
+                stored.members.retire(op)
         fb.Variable([7.0, 8.0], name="W")
     with fb.Graph().as_default() as graph:
         for name in ("", "import", "import"):
             fb.import_graph_def(stored, name=name)
             if not name:
                 for op in graph.operations:
-                    graph.retire(op)
+                    graph.members.retire(op)
         verify.check(graph)
         fb.import_graph_def(stored, name="")
         loaded = fb.Graph.from_bytes(graph.to_bytes())

@@ -8,6 +8,7 @@ import numpy as np
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.ops.arrays import ordering, positions, reversing, selecting, uniqueness
+from flowbook.graph.ops.basis import permuting
 from flowbook.graph.ops.text import edit_distance
 from tests.op_cases.case import (
     CUBE,
@@ -268,7 +269,7 @@ CASES = [
     ),
     Case(
         "InvertPermutation",
-        positions.invert_permutation,
+        permuting.invert_permutation,
         [i([2, 0, 3, 1])],
         lambda x: np.array([x.tolist().index(k) for k in range(x.size)], int),
         empty=[i([])],
@@ -346,6 +347,15 @@ CASES = [
         fixed=[1],
         tensorflow=lambda tf, x, n: tf.roll(x, n, -1),
         note="scalar",
+    ),
+    Case(
+        "Roll",
+        lambda x, n: reversing.roll(x, n, []),
+        [np.array(2.5), np.zeros(0, np.int32)],
+        lambda x, n: x,
+        [0],
+        fixed=[1],
+        note="nothing",
     ),
     Case(
         "EditDistance",

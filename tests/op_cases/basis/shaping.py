@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.basis import broadcasting, shaping
+from flowbook.graph.ops.basis import broadcasting, permuting, shaping
 from tests.op_cases.case import (
     CUBE,
     NONE,
@@ -105,7 +105,7 @@ CASES = [
     ),
     Case(
         "Transpose",
-        shaping.transpose,
+        permuting.transpose,
         [CUBE],
         np.transpose,
         [0],
@@ -114,7 +114,7 @@ CASES = [
     ),
     Case(
         "Conj",
-        lambda x: shaping.transpose(x, conjugate=True),
+        lambda x: permuting.transpose(x, conjugate=True),
         [SOME * (1 + 2j)],
         lambda x: np.conjugate(x).T,
         only=[dtypes.complex64, dtypes.complex128],
@@ -123,7 +123,7 @@ CASES = [
     ),
     Case(
         "Transpose",
-        lambda x: shaping.transpose(x, [1, -1, 0]),
+        lambda x: permuting.transpose(x, [1, -1, 0]),
         [CUBE],
         lambda x: np.transpose(x, [1, 2, 0]),
         [0],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.model.dtypes import COMPLEX, NUMBERS
+from flowbook.graph.model.dtypes import COMPLEX, INEXACT, NUMBERS
 from flowbook.graph.ops.linalg import diagonals, matrices
 from tests.op_cases.case import CUBE, NONE, SOME, Array, Case, f
 
@@ -15,7 +15,7 @@ WIDE = CUBE % 7 - 2.5
 ODD_MATRIX = f([[np.nan, 1.0, np.inf], [2.0, -np.inf, 3.0]])
 
 
-def _padded(band: tuple[int, int], x: Array) -> Array:
+def _padded(band: tuple[int, int], x: Array, padding: float = 0.0) -> Array:
     """The diagonals of a band, element by element."""
     low, high = band
     longest = max(np.diagonal(x, k, -2, -1).shape[-1] for k in range(low, high + 1))
@@ -23,7 +23,7 @@ def _padded(band: tuple[int, int], x: Array) -> Array:
     for k in range(high, low - 1, -1):
         row = np.diagonal(x, k, -2, -1)
         widths = [(0, 0)] * (row.ndim - 1) + [(0, longest - row.shape[-1])]
-        rows.append(np.pad(row, widths))
+        rows.append(np.pad(row, widths, constant_values=padding))
     return np.stack(rows, -2)
 
 
@@ -106,6 +106,17 @@ CASES = [
         WIDE,
         tensorflow=lambda tf, x: tf.linalg.diag_part(x, k=(-2, 2), align="LEFT_LEFT"),
     ),
+    Case(
+        "MatrixDiagPart",
+        lambda x: diagonals.matrix_diag_part(x, k=(-2, 2), padding_value=-0.5),
+        [WIDE],
+        lambda x: _padded((-2, 2), x, -0.5),
+        only=INEXACT,
+        note="fractions-between",
+        tensorflow=lambda tf, x: tf.linalg.diag_part(
+            x, k=(-2, 2), padding_value=np.array(-0.5, x.dtype), align="LEFT_LEFT"
+        ),
+    ),
     _one(
         "MatrixDiagPart",
         "trace",
@@ -131,7 +142,17 @@ CASES = [
         lambda x: diagonals.matrix_diag(x, k=1, padding_value=7),
         lambda x: _placed(x, 1, 4, 4, 7),
         SOME,
+        only=NUMBERS,  # 7 is no bool.
         tensorflow=lambda tf, x: tf.linalg.diag(x, k=1, padding_value=np.array(7, x.dtype)),
+    ),
+    Case(
+        "MatrixDiag",
+        lambda x: diagonals.matrix_diag(x, k=1, padding_value=np.float64(0.25)),
+        [SOME],
+        lambda x: _placed(x, 1, 4, 4, 0.25),
+        only=INEXACT,
+        note="fractions-around",
+        tensorflow=lambda tf, x: tf.linalg.diag(x, k=1, padding_value=np.array(0.25, x.dtype)),
     ),
     _one(
         "MatrixDiag",

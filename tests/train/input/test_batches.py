@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
+from tests.graph.ops.queues.waiting import begun
+from tests.interrupts import interrupted_at
 from tests.need import requires
 
 
@@ -36,10 +40,15 @@ def everything(fetches: Any) -> list[Any]:
     st.integers(1, 3),
     st.booleans(),
     st.one_of(st.none(), st.integers(0, 9)),
-    st.integers(1, 5),
+    st.one_of(st.none(), st.integers(0, 5)),
 )
 def test_each_epoch_has_every_row_once(
-    rows: int, size: int, epochs: int, is_smaller: bool, seed: int | None, prefetch: int
+    rows: int,
+    size: int,
+    epochs: int,
+    is_smaller: bool,
+    seed: int | None,
+    prefetch: int | None,
 ) -> None:
     with fb.Graph().as_default():
         arrays = np.arange(rows), np.arange(2.0 * rows).reshape(rows, 2)
@@ -89,6 +98,88 @@ def test_shapes_are_known_and_structures_kept() -> None:
     assert fb.train.batches(x, 5, allow_smaller_final_batch=True).shape == [5, 3, 2]
 
 
+def test_who_makes_the_batches_makes_no_difference() -> None:
+    x = np.arange(22.0).reshape(11, 2)
+    for how in ({"shuffle": 5}, {"allow_smaller_final_batch": True}):
+        found = [
+            everything(fb.train.batches(x, 3, epochs=3, prefetch=prefetch, **how))
+            for prefetch in (0, 1, 4)
+        ]
+        for other in found[1:]:
+            assert [batch.tolist() for batch in other] == [batch.tolist() for batch in found[0]]
+
+
+def test_small_batches_are_made_by_their_runs_and_large_ones_by_a_thread() -> None:
+    def runners(size: int, **how: int) -> int:
+        with fb.Graph().as_default() as graph, fb.Session() as sess:
+            fb.train.batches(np.zeros([4, 1 << 18], np.float32), size, **how)
+            assert graph is sess.graph
+            [queue] = sess.pipeline().queues
+            return len(queue.runners)
+
+    assert runners(1) == 1
+    assert runners(1, prefetch=0) == 0
+    with fb.Graph().as_default(), fb.Session() as sess:
+        fb.train.batches((np.zeros([4, 1 << 16]), np.zeros(4)), 1)
+        assert not sess.pipeline().queues[0].runners
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_batch_is_nobody_elses_memory(prefetch: int) -> None:
+    x = np.arange(4.0)
+    batch = fb.train.batches(x, 2, epochs=None, prefetch=prefetch)
+    with fb.Session() as sess:
+        found = sess.run(batch)
+        found[:] = 9
+        assert x.tolist() == [0, 1, 2, 3]
+        sess.run(batch)
+        assert sess.run(batch).tolist() == [0, 1]
+
+
+def test_threads_take_every_batch_once() -> None:
+    batch = fb.train.batches(np.arange(400), 2, shuffle=1, prefetch=0)
+    with fb.Session() as sess, ThreadPoolExecutor(8) as pool:
+        runs = [pool.submit(sess.run, batch) for _ in range(200)]
+        found = [int(n) for run in runs for n in run.result(60)]
+        assert sorted(found) == [*range(400)]
+        with pytest.raises(fb.errors.OutOfRangeError):
+            sess.run(batch)
+
+
+def test_a_step_that_finds_that_it_has_to_wait_takes_no_second_batch() -> None:
+    batch = fb.train.batches(np.arange(12), 2, prefetch=0)
+    queue = fb.FIFOQueue(1, fb.int32, shapes=[[]])
+    put, both = queue.enqueue(7), [batch, queue.dequeue()]
+    with fb.Session() as sess:
+        found = []
+        for _ in range(3):
+            sess.run(put)
+            found.append(sess.run(both))
+        for _ in range(3):
+            waiting = begun(sess, queue, both)
+            sess.run(put)
+            found.append(waiting.result())
+    assert [n for numbers, _ in found for n in numbers.tolist()] == [*range(12)]
+
+
+def test_an_interrupt_anywhere_loses_no_batch_and_doubles_none() -> None:
+    batch = fb.train.batches(np.arange(10_000), 2, prefetch=0)
+    with fb.Session() as sess:
+        expected = 0
+        for _ in range(3):
+            sess.run(batch)
+            expected += 2
+        for number in itertools.count(1):
+            found: list[Any] = []
+            stopped = interrupted_at(number, lambda to=found: to.append(sess.run(batch)))
+            [n, _] = sess.run(batch).tolist()
+            # One that was taken, and not handed over, is gone with its run.
+            assert n in ((expected + 2,) if found else (expected, expected + 2)), number
+            expected = n + 2
+            if stopped is None:
+                break
+
+
 def test_all_that_a_step_takes_is_of_one_batch() -> None:
     n, x = fb.train.batches((np.arange(100), np.arange(100)), 10, shuffle=0)
     difference = fb.reduce_sum(fb.abs(n - x))
@@ -124,6 +215,11 @@ def test_what_is_no_input_is_refused_by_name() -> None:
         (lambda: fb.train.batches(x, 2, 0), ValueError, "epochs is a positive integer"),
         (lambda: fb.train.batches(x, 2, prefetch=True), ValueError, "prefetch"),
         (lambda: fb.train.batches(x, 2, shuffle="yes"), TypeError, "shuffle is a seed"),
+        (
+            lambda: fb.train.batches(x, 2, prefetch=-1),
+            ValueError,
+            "prefetch is an integer from 0 on",
+        ),
         (lambda: fb.train.batches(x, 8), ValueError, "4 rows make no batch of 8"),
         (lambda: fb.train.until_end(x, x), TypeError, "fb.Session"),
     ):
@@ -141,6 +237,8 @@ def test_a_table_of_pandas_gives_its_columns() -> None:
     assert found["word"].tolist() == [b"a", b"b"]
     [found] = everything(fb.train.batches((table, table["x"]), 4))
     assert found[1].tolist() == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="2 columns are called 'x'"):
+        fb.train.batches(pandas.concat([table, table["x"]], axis=1), 2)
     table.loc[1, "word"] = None
     with pytest.raises(fb.errors.InvalidTypeError, match=r"arrays\['word'\] is no array"):
         fb.train.batches(table, 2)
@@ -154,5 +252,5 @@ def test_a_table_of_pyarrow_gives_its_columns() -> None:
     [found] = everything(fb.train.batches(table, 3))
     assert found["n"].tolist() == [1, 2, 3]
     assert found["word"].tolist() == [b"a", b"b", b"c"]
-    with pytest.raises(fb.errors.InvalidArgumentError, match="1 values are missing in column 'n'"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="column 'n' lacks 1 value"):
         fb.train.batches(pyarrow.table({"n": [1, None]}), 1)

@@ -171,6 +171,26 @@ def test_what_is_made_while_the_session_closes_is_closed_by_who_makes_it() -> No
         stream.next()
 
 
+def test_a_generator_that_never_comes_to_its_next_element_ends_with_its_session() -> None:
+    ends = []
+
+    def elements() -> Iterator[int]:
+        try:
+            yield 1
+            while True:
+                pass
+        finally:
+            ends.append(threading.current_thread())
+
+    number = fb.train.from_generator(elements, fb.int32, [])
+    with fb.Session() as sess:
+        assert sess.run(number) == 1
+        with pytest.raises(fb.errors.DeadlineExceededError):
+            sess.run(number, timeout=0.01)
+    assert len(ends) == 1
+    assert not ends[0].is_alive()
+
+
 def test_what_is_made_while_it_begins_anew_is_given_to_nobody() -> None:
     from flowbook.exec.resources.stream import Stream
 

@@ -11,6 +11,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.checkpoints import checkpoint as checkpoints
+from tests.graph.ops.queues.waiting import waiters
 
 
 def written(folder: Path, files: int, lines: int) -> list[str]:
@@ -128,6 +129,49 @@ def test_what_a_checkpoint_says_of_a_queue_is_not_trusted(tmp_path: Path) -> Non
         assert [*fb.train.until_end(sess, taken)] == [[b"b", 1], [b"c", 2]]
 
 
+def test_a_restore_that_fails_drops_nothing_of_what_was_read_ahead(tmp_path: Path) -> None:
+    names = fb.train.string_input_producer(written(tmp_path, 1, 9), 1, shuffle=False)
+    queue = fb.FIFOQueue(8, fb.string, shapes=[[]])
+    read = queue.enqueue(fb.TextLineReader().read(names)[1])
+    taken, size = queue.dequeue(), queue.size()
+    fb.train.QueueRunner(queue, [read])
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+        index = Path(path) / checkpoints._INDEX
+        content = json.loads(index.read_text())
+        content["state"]["resources"] = {names.name: {"kind": "saved_queue", "state": 7}}
+        index.write_text(json.dumps(content))
+        assert sess.run(taken) == b"1"
+        while sess.run(size) < 8:
+            pass
+        with pytest.raises(fb.errors.DataLossError, match="that is none"):
+            saver.restore(sess, path)
+        assert [*fb.train.until_end(sess, taken)] == [b"%d" % n for n in range(2, 10)]
+
+
+def test_a_restore_that_fails_drops_nothing_that_waits_for_room(tmp_path: Path) -> None:
+    names = fb.train.string_input_producer(written(tmp_path, 1, 9), 1, shuffle=False)
+    queue = fb.FIFOQueue(2, fb.string, shapes=[[]])
+    fb.train.QueueRunner(queue, [queue.enqueue(fb.TextLineReader().read(names)[1])])
+    taken = queue.dequeue()
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+        index = Path(path) / checkpoints._INDEX
+        content = json.loads(index.read_text())
+        content["state"]["resources"] = {names.name: {"kind": "saved_queue", "state": 7}}
+        index.write_text(json.dumps(content))
+        assert sess.run(taken) == b"1"
+        for _ in range(2):
+            while not waiters(sess, queue):
+                pass
+            with pytest.raises(fb.errors.DataLossError, match="that is none"):
+                saver.restore(sess, path)
+        assert [*fb.train.until_end(sess, taken)] == [b"%d" % n for n in range(2, 10)]
+        assert sess.pipeline().queues[-1].capacity == 2
+
+
 @pytest.mark.parametrize("container", ["", "shared readers"])
 def test_what_several_operations_share_goes_on_too(tmp_path: Path, container: str) -> None:
     def build() -> tuple[fb.Graph, list[Any]]:
@@ -154,10 +198,11 @@ def test_what_several_operations_share_goes_on_too(tmp_path: Path, container: st
 
 @pytest.mark.parametrize("epochs", [2, None])
 @pytest.mark.parametrize("after", [0, 1, 7])
+@pytest.mark.parametrize("prefetch", [0, 4])
 def test_a_session_that_has_gone_on_goes_back_to_a_checkpoint(
-    tmp_path: Path, epochs: int | None, after: int
+    tmp_path: Path, epochs: int | None, after: int, prefetch: int
 ) -> None:
-    batch = fb.train.batches(np.arange(24.0), 3, epochs=epochs, shuffle=1)
+    batch = fb.train.batches(np.arange(24.0), 3, epochs=epochs, shuffle=1, prefetch=prefetch)
     x = fb.Variable(np.zeros(3), name="x")
     step = fb.assign(x, 0.5 * x + batch + fb.random_uniform([3], seed=2, dtype=fb.float64))
     saver = fb.train.Saver()
@@ -176,6 +221,15 @@ def test_a_session_that_has_gone_on_goes_back_to_a_checkpoint(
                     sess.run(step)
             saver.restore(sess, path, timeout=60)
             assert [sess.run(step).tolist() for _ in range(16 - stop)] == whole[stop:]
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_session_that_is_reset_begins_with_the_first_batch(prefetch: int) -> None:
+    batch = fb.train.batches(np.arange(4), 2, prefetch=prefetch)
+    with fb.Session() as sess:
+        for _ in range(3):
+            assert [found.tolist() for found in fb.train.until_end(sess, batch)] == [[0, 1], [2, 3]]
+            sess.reset()
 
 
 def test_what_threads_had_read_ahead_does_not_come_again_after_a_restore(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_plain_ones() -> None:
 
 
 def test_the_dtype_is_single_by_default() -> None:
-    for name in fb.initializers.__all__:
+    for name in dir(fb.initializers):
         made = getattr(fb.initializers, name)()([4, 4])
         assert (made.dtype, made.shape) == (fb.float32, [4, 4])
 

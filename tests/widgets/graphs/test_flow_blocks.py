@@ -352,7 +352,7 @@ def test_a_scope_that_a_call_had_and_something_else_has_now_is_no_call() -> None
     model(x)
     model(x)
     for op in [op for op in x.graph.operations if op.name.startswith("model_1/")]:
-        x.graph.retire(op)
+        x.graph.members.retire(op)
     with fb.name_scope("model_1/"):
         fb.exp(x)
     assert pictured(x.graph.operations).blocks == {}

@@ -169,7 +169,7 @@ def test_redefined_operations_that_are_referred_to_are_there() -> None:
     with fb.Graph().as_default() as graph:
         x = fb.constant(1.0, name="x")
         fb.identity(x, name="y")
-    graph.retire(x.op)
+    graph.members.retire(x.op)
     read = Read(graph_payload(graph))
     assert read.names()[:2] == ["x@1", "y"]
     assert read.columns["retired"].tolist() == [1, 0]

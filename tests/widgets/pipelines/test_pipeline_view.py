@@ -134,7 +134,7 @@ def test_it_ends_with_the_session() -> None:
 
 
 def test_a_view_of_a_closed_session_tells_what_it_did() -> None:
-    x = fb.train.batches(np.arange(6), 2)
+    x = fb.train.batches(np.arange(6), 2, prefetch=4)
     with fb.Session() as sess:
         view = fb.PipelineView(sess)
         assert "No run has taken an element yet" in repr(view)
@@ -151,7 +151,7 @@ def test_a_view_of_a_closed_session_tells_what_it_did() -> None:
 
 
 def test_a_session_that_ended_unused_has_nothing_to_begin_with() -> None:
-    fb.train.batches(np.arange(6), 2)
+    fb.train.batches(np.arange(6), 2, prefetch=4)
     with fb.Session() as sess:
         view = fb.PipelineView(sess)
     assert "has taken an element yet" not in repr(view)

@@ -23,15 +23,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.bind import Specs
 from flowbook.exec.engine.code.overwriting import fits, unshared
+from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, made_by, taken_by
-from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
+from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
@@ -61,24 +61,6 @@ def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-class Setting(NamedTuple):
-    """What all code of a program has in common.
-
-    Attributes:
-        known: constants and handles, by value.
-        specs: what is known of values before the step.
-        device: where it runs.
-        is_wary: whether what kernels give is checked against what was inferred.
-        tallies: where code keeps what its loops and branches did.
-    """
-
-    known: Mapping[int, Any]
-    specs: Specs
-    device: Device
-    is_wary: bool
-    tallies: Tallies
 
 
 class Generated:

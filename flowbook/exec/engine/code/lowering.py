@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flowbook.exec.engine.bind import Specs
+from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, Variable
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.program import Block
@@ -35,25 +35,21 @@ Guard = tuple[tuple[int, int], ...]
 def lowered(
     units: Sequence[Unit],
     block: Block,
-    known: Mapping[int, Any],
-    specs: Specs,
     fetches: Sequence[int],
-    is_wary: bool,
+    setting: Setting,
 ) -> list[Unit] | None:
     """Units that mean the same, one after the other, of which none routes values.
 
     Args:
         units: all units of a program, none of which waits.
         block: which of them run in which frames.
-        known: constants and handles, by value.
-        specs: what is known of values.
         fetches: the values that are needed in the end.
-        is_wary: whether nothing is sure about shapes.
+        setting: what it will be written with.
 
     Returns:
         The units in the order in which they run; None if the program has no such form.
     """
-    program = _Program(units, known, specs, fetches, is_wary)
+    program = _Program(units, fetches, setting)
     try:
         root = _Suite(program, _Frame(block, itertools.count()))
         suite = root.write()
@@ -94,20 +90,13 @@ class _Program:
         guard_of_unit: where each unit runs, likewise, as seen by those that wait for it.
     """
 
-    def __init__(
-        self,
-        units: Sequence[Unit],
-        known: Mapping[int, Any],
-        specs: Specs,
-        fetches: Sequence[int],
-        is_wary: bool,
-    ) -> None:
+    def __init__(self, units: Sequence[Unit], fetches: Sequence[int], setting: Setting) -> None:
         self.units = units
         self.producer = {
             value: index
             for index, unit in enumerate(units)
             for value in unit.outputs
-            if value not in known
+            if value not in setting.known
         }
         self.taken = {v for unit in units for v in unit.inputs}.union(fetches)
         self.switches: dict[int, list[int]] = {}
@@ -116,8 +105,8 @@ class _Program:
                 self.switches.setdefault(unit.inputs[-1], []).extend(unit.node.sources)
         self.guards: dict[int, Guard | None] = {}
         self.guard_of_unit: dict[int, Guard] = {}
-        self._specs = specs
-        self._is_wary = is_wary
+        self._specs = setting.specs
+        self._is_wary = setting.is_wary
         self._stands: dict[int, int] = {}
 
     def stands(self, value: int) -> int:

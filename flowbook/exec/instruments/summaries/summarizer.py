@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 from flowbook.exec.instruments.summaries.event import Sink, Summary
@@ -42,7 +43,8 @@ class Rule:
     Attributes:
         every: in each so many-th run.
         seconds: after so many seconds.
-        fetches: what the runs fetch; None means those that train.
+        fetches: what the runs fetch, by name, which what a cell defines anew takes over; None means
+            those that train.
         compute: whether they compute what the runs do not.
         series: what comes before the tags.
         sinks: where the summaries go.
@@ -54,7 +56,7 @@ class Rule:
         self,
         every: int | None,
         seconds: float | None,
-        fetches: frozenset[Any] | None,
+        fetches: frozenset[str] | None,
         compute: bool,
         series: str,
         sinks: Sequence[Sink],
@@ -104,8 +106,8 @@ class Summarizer(Instrument):
         compute: bool,
     ) -> Rule:
         """Add a rule; see `Session.summarize`."""
-        _check_positive("every", every, int)
-        _check_positive("seconds", seconds, (int, float))
+        _check_positive("every", every, Integral)
+        _check_positive("seconds", seconds, Real)
         if every is None and seconds is None:
             every = 1
         if (fetches is None) != (series is None):
@@ -118,7 +120,7 @@ class Summarizer(Instrument):
             if not isinstance(series, str) or not series:
                 raise InvalidTypeError(f"a series is named by a text, not {series!r:.80}")
             flat = flatten(self.graph, fetches)
-            wanted = frozenset((*flat.tensors, *flat.targets))
+            wanted = _names(flat.tensors, flat.targets)
         sinks = [self._sink(item) for item in (to if isinstance(to, list | tuple) else [to])]
         for sink in sinks:
             sink.add_graph(self.run, self.graph)
@@ -177,7 +179,7 @@ class Summarizer(Instrument):
         needed = set(operations)
         made = [op for op in trainings if op in needed]
         counters = [trainings[op] for op in made or trainings if trainings[op] is not None]
-        asked = frozenset((*signature.fetches, *signature.targets))
+        asked = _names(signature.fetches, signature.targets)
         matching = [
             r for r in self.rules if (bool(made) if r.fetches is None else r.fetches == asked)
         ]
@@ -325,6 +327,10 @@ class _SummaryTap:
                 found.append(Summary(self._run, name, kind, step, now, value))
         for sink in self._rule.sinks:
             sink.add(found)
+
+
+def _names(tensors: Iterable[Tensor], targets: Iterable[Operation]) -> frozenset[str]:
+    return frozenset((*(t.name for t in tensors), *(op.name for op in targets)))
 
 
 def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.summaries.summarizer import Rule, Summarizer
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model import site as sites
+from flowbook.graph.model.origin import site as sites
 
 
 class Summarizing:

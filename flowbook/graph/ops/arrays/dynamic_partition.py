@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, DType, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -50,7 +51,7 @@ def _partition_shapes(
 ) -> list[Shape]:
     row = _row_shape(data, partitions, "partitions")
     if num_partitions != len(Tout):
-        raise InvalidArgumentError(f"{num_partitions} parts have {len(Tout)} dtypes")
+        raise InvalidArgumentError(f"{num_partitions} parts have {counted(len(Tout), 'dtype')}")
     known = constant_value(partitions)
     if known is None:
         return [Shape.of((None,)).concatenate(row)] * num_partitions

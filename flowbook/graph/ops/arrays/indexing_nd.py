@@ -13,6 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -67,7 +68,7 @@ def _check_length(length: int, batch_dims: int, shape: Any) -> None:
         raise InvalidArgumentError(
             f"vectors of {length} indices"
             + (f" after {batch_dims} batch dimensions" if batch_dims else "")
-            + f" are too long for the {len(shape)} dimensions of {Shape(shape)}"
+            + f" are too long for the {counted(len(shape), 'dimension')} of {Shape(shape)}"
         )
 
 

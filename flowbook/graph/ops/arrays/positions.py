@@ -1,4 +1,4 @@
-"""Arithmetic of places: where values belong in an order, permutations, and flat indices."""
+"""Arithmetic of places: where values belong in an order, and flat indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
 
-__all__ = ["invert_permutation", "searchsorted", "unravel_index"]
+__all__ = ["searchsorted", "unravel_index"]
 
 
 def _searched_shape(sorted_sequence: Tensor, values: Tensor, side: str, out_type: DType) -> Shape:
@@ -97,46 +97,6 @@ def searchsorted(
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"a side is 'left' or 'right', not {side!r}")
     return search_sorted_op(sorted_sequence, values, side=side, out_type=wanted, name=name)
-
-
-def _permutation_shape(x: Tensor) -> Shape:
-    check_vector("x", x)
-    return x.shape.with_rank(1)
-
-
-def _inverted(xp: Any, x: Any) -> Any:
-    if x.ndim != 1:
-        raise InvalidArgumentError(f"a permutation is a vector, not of shape {list(x.shape)}")
-    check_indices(x, x.size)
-    result = xp.full(x.shape, -1, dtype=x.dtype)
-    result[x] = xp.arange(x.size, dtype=x.dtype)
-    if (result < 0).any():
-        missing = int(xp.flatnonzero(result < 0)[0])
-        raise InvalidArgumentError(
-            f"a permutation of {x.size} elements names each once, but {missing} is missing"
-        )
-    return result
-
-
-invert_permutation = OpDef(
-    "InvertPermutation",
-    "x: I -> y: I",
-    I=INDICES,
-    infer=_permutation_shape,
-    kernel=_inverted,
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=no_flops,
-    doc="""The permutation that undoes another: `y[x[i]] = i`.
-
-    Args:
-        x: [n], int32 or int64, which holds each of 0 to n - 1 once.
-
-    Raises:
-        InvalidIndexError: in the run, if an element lies outside.
-        InvalidArgumentError: in the run, if an element stands twice.
-    """,
-)
 
 
 def _unravelled_shape(indices: Tensor, dims: Tensor) -> Shape:

@@ -7,6 +7,7 @@ from typing import Any
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -39,7 +40,7 @@ def _tiled(input: Tensor, multiples: Tensor) -> Shape:
         raise InvalidArgumentError(f"a multiple is not negative: {list(times)}")
     if dims is not None and count not in (None, len(dims)):
         raise InvalidArgumentError(
-            f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
+            f"{count} multiples do not fit the {counted(len(dims), 'dimension')} of {input.shape}"
         )
     if dims is None or times is None:
         rank = count if dims is None else len(dims)

@@ -7,6 +7,7 @@ from typing import Any
 from flowbook.graph.definition.axes import all_in_range, as_axis, axes_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -154,10 +155,13 @@ def reverse_sequence(
 def _rolled_shape(input: Tensor, shift: Tensor, axis: tuple[int, ...]) -> Shape:
     if not shift.shape.is_compatible_with((len(axis),)) and shift.shape.rank != 0:
         raise InvalidArgumentError(
-            f"shifts of shape {shift.shape} do not fit {len(axis)} axes: one for each"
+            f"shifts of shape {shift.shape} do not fit {counted(len(axis), 'axis', 'axes')}: "
+            "one for each"
         )
     if shift.shape.rank == 0 and len(axis) != 1:
-        raise InvalidArgumentError(f"one shift for {len(axis)} axes: one for each is wanted")
+        raise InvalidArgumentError(
+            f"one shift for {counted(len(axis), 'axis', 'axes')}: one for each is wanted"
+        )
     if input.shape.rank is not None:
         _rolled_axes(axis, input.shape.rank)
     return input.shape
@@ -172,9 +176,11 @@ def _roll(xp: Any, input: Any, shift: Any, axis: tuple[int, ...]) -> Any:
     shifts = shift.reshape(-1).tolist()
     if len(shifts) != len(axes) or shift.ndim > 1:
         raise InvalidArgumentError(
-            f"shifts of shape {list(shift.shape)} do not fit {len(axes)} axes: one for each"
+            f"shifts of shape {list(shift.shape)} do not fit "
+            f"{counted(len(axes), 'axis', 'axes')}: one for each"
         )
-    return xp.roll(input, shifts, axes)
+    # NumPy cannot do nothing to a scalar.
+    return xp.roll(input, shifts, axes) if axes else input.copy()
 
 
 roll_op: OpDef = OpDef(

@@ -1,4 +1,4 @@
-"""Writes to parts of a variable: to rows, to parts by vectors of indices, and to slices.
+"""Writes to parts of a variable, each named by a vector of indices.
 
 Each is one write: nothing is written where an index is out of range, and a concurrent step sees all
 of it or nothing. Updates of a part that is named twice are combined in their order; where they
@@ -10,57 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
-from flowbook.graph.model.dtypes import INDICES, INEXACT
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.shape import UNKNOWN, Shape, broadcast
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.model.dtypes import INDICES
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import WRITES
 from flowbook.graph.ops.arrays.indexing_nd import check_updates, parts_shape, placed_rows
-from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
-from flowbook.graph.ops.state.variables import Variable, flops_of_value, scatter_definition, write
+from flowbook.graph.ops.state.variables import TYPED, Variable
+from flowbook.graph.ops.state.writing import flops_of_value, write
 
-__all__ = [
-    "assign_slice",
-    "scatter_div",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_nd_add",
-    "scatter_nd_sub",
-    "scatter_nd_update",
-]
-
-_TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
-
-scatter_mul_op = scatter_definition("ScatterMul", "multiply")
-scatter_div_op = scatter_definition("ScatterDiv", "divide")
-scatter_max_op = scatter_definition("ScatterMax", "maximum")
-scatter_min_op = scatter_definition("ScatterMin", "minimum")
-
-
-def scatter_mul(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Multiply rows of a variable; rows named twice by both. As `scatter_add`."""
-    return write(scatter_mul_op, ref, indices, updates, name=name)
-
-
-def scatter_div(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Divide rows of a variable of floating point; rows named twice by both. As `scatter_add`."""
-    if isinstance(ref, Variable) and ref.dtype not in INEXACT:
-        raise InvalidTypeError(
-            f"scatter_div writes quotients, which a variable of {ref.dtype.name} does not hold"
-        )
-    return write(scatter_div_op, ref, indices, updates, name=name)
-
-
-def scatter_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Keep the maximum of rows of a variable and updates. As `scatter_add`."""
-    return write(scatter_max_op, ref, indices, updates, name=name)
-
-
-def scatter_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Keep the minimum of rows of a variable and updates. As `scatter_add`."""
-    return write(scatter_min_op, ref, indices, updates, name=name)
+__all__ = ["scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
 
 def _written_parts(
@@ -86,7 +46,7 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         type_name,
         "variable: resource, indices: I, updates: dtype -> new_value: dtype",
         I=INDICES,
-        attributes=_TYPED,
+        attributes=TYPED,
         infer=_written_parts,
         kernel=kernel,
         grad=NO_GRADIENT,
@@ -128,73 +88,3 @@ def scatter_nd_sub(ref: Variable, indices: Any, updates: Any, name: str | None =
 def scatter_nd_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Replace parts of a variable; of parts named twice the last wins. As `scatter_nd_add`."""
     return write(scatter_nd_update_op, ref, indices, updates, name=name)
-
-
-def _check_fit(value: Any, part: Shape) -> None:
-    """See that a value broadcasts to a part, without changing its shape."""
-    try:
-        fits = part.is_compatible_with(broadcast(value, part))
-    except InvalidArgumentError:
-        fits = False
-    if not fits:
-        raise InvalidArgumentError(
-            f"a value of shape {value} does not broadcast to the part of shape {part}"
-        )
-
-
-def _sliced_shape(
-    variable: Tensor, value: Tensor, bounds: list[Tensor], *, key: Key, shape: Shape, **_: Any
-) -> Shape:
-    _check_fit(value.shape, indexed_shape(shape, key))
-    return shape
-
-
-def _assign_slice(xp: Any, variable: Any, value: Any, *bounds: Any, key: Key) -> Any:
-    def place(dims: tuple[int, ...]) -> Any:
-        actual, part = place_of(key, bounds, dims)
-        _check_fit(Shape.of(value.shape), Shape.of(part))
-        return actual
-
-    return variable.write(place, value)
-
-
-assign_slice_op = OpDef(
-    "StridedSliceAssign",
-    "variable: resource, value: dtype, bounds: *bounds -> new_value: dtype",
-    attributes={**_TYPED, "key": REQUIRED},
-    infer=_sliced_shape,
-    kernel=_assign_slice,
-    host_args=("bounds",),
-    grad=NO_GRADIENT,
-    touches=WRITES,
-    aliases={0: 0},
-    cost=no_flops,
-)
-
-
-@assign_slice_op.front
-def assign_slice(ref: Variable, key: Any, value: Any, name: str | None = None) -> Tensor:
-    """Give a part of a variable a new value: `ref[key] = value`, as NumPy writes it.
-
-    Args:
-        ref: the variable.
-        key: which part: an int, a slice with any step, None for a new axis, Ellipsis, or a tuple of
-            them, as in `ref[key]`. Ints may be scalar integer tensors.
-        value: of the variable's dtype, and of a shape that broadcasts to the part's.
-        name: the operation's name.
-
-    Returns:
-        The variable's value afterwards, all of it.
-
-    Raises:
-        InvalidIndexError: if an index is out of range; in the run, where it is known only then.
-        InvalidArgumentError: if the value's shape does not fit.
-
-    >>> import flowbook as fb
-    >>> v = fb.Variable([1, 2, 3, 4, 5])
-    >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.assign_slice(v, slice(None, None, 2), [10, 30, 50])))
-    [10  2 30  4 50]
-    """
-    stored, bounds = encoded(key)
-    return write(assign_slice_op, ref, value, bounds, name=name, key=stored)

@@ -11,6 +11,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -190,7 +191,8 @@ def _blocks(input: Tensor, block_shape: Tensor, margins: Tensor, what: str) -> A
     rank = input.shape.rank
     if rank is not None and count is not None and rank <= count:
         raise InvalidArgumentError(
-            f"a batch and {count} axes of blocks are more than the shape {input.shape} has"
+            f"a batch and {counted(count, 'axis', 'axes')} of blocks are more than the shape "
+            f"{input.shape} has"
         )
     sizes, widths = constant_value(block_shape), constant_value(margins)
     if sizes is None or widths is None:
@@ -244,7 +246,7 @@ def _to_batch_dims(dims: Any, sizes: list[int], widths: list[list[int]]) -> Any:
 def _check_rank(input: Any, sizes: list[int]) -> None:
     if input.ndim <= len(sizes):
         raise InvalidArgumentError(
-            f"a batch and {len(sizes)} axes of blocks are more than the shape "
+            f"a batch and {counted(len(sizes), 'axis', 'axes')} of blocks are more than the shape "
             f"{list(input.shape)} has"
         )
 

@@ -13,8 +13,8 @@ from flowbook.graph.definition.arguments import constant_operation, value_of
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import dtype_of, to_array
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import (
     MOVABLE,
     SMALL,
@@ -33,6 +33,7 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
@@ -96,7 +97,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
             if array.size == 1:
                 array = np.full(dims, array.reshape(()), dtype=array.dtype)
             elif array.size != Shape(shape).size:
-                raise InvalidArgumentError(f"{array.size} values do not fit shape {Shape(shape)}")
+                raise InvalidArgumentError(
+                    f"{counted(array.size, 'value')} cannot fit shape {Shape(shape)}"
+                )
             array = array.reshape(dims)
     except OpError as error:
         raise without_internal_frames(error.at("constant", site)) from None

@@ -22,6 +22,7 @@ from flowbook.graph.definition.inference import (
     shape_from,
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -126,7 +127,8 @@ def indexed_shape(whole: Shape, key: Key) -> Shape:
         return UNKNOWN
     if len(used) > len(dims):
         raise InvalidIndexError(
-            f"{len(used)} indices for the {len(dims)} dimensions of the shape {whole}"
+            f"{counted(len(used), 'index', 'indices')} for the "
+            f"{counted(len(dims), 'dimension')} of the shape {whole}"
         )
     if REST not in key:
         key = (*key, REST)
@@ -192,7 +194,9 @@ def _index_error(error: Exception, key: Key, bounds: tuple[Any, ...], shape: Any
     actual = decoded(key, bounds)
     used = [part for part in actual if part is not None and part is not Ellipsis]
     if len(used) > len(shape):
-        return InvalidIndexError(f"{len(used)} indices for the shape {list(shape)}")
+        return InvalidIndexError(
+            f"{counted(len(used), 'index', 'indices')} for the shape {list(shape)}"
+        )
     axis = 0
     for part in actual:
         if part is Ellipsis:

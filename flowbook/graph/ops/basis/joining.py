@@ -18,6 +18,7 @@ from flowbook.graph.definition.inference import (
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -229,7 +230,7 @@ def _split_by_shape(
 ) -> list[Shape]:
     if not size_splits.shape.is_compatible_with((len(Tout),)):
         raise InvalidArgumentError(
-            f"sizes of shape {size_splits.shape} are not those of {len(Tout)} pieces"
+            f"sizes of shape {size_splits.shape} are not those of {counted(len(Tout), 'piece')}"
         )
     known = constant_value(size_splits)
     if known is not None:
@@ -246,7 +247,8 @@ def _split_by(
 ) -> tuple[Any, ...]:
     if size_splits.shape != (len(Tout),):
         raise InvalidArgumentError(
-            f"sizes of shape {list(size_splits.shape)} are not those of {len(Tout)} pieces"
+            f"sizes of shape {list(size_splits.shape)} are not those of "
+            f"{counted(len(Tout), 'piece')}"
         )
     return _split(xp, value, axis, tuple(size_splits.tolist()), Tout)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
@@ -32,9 +33,10 @@ def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
     rank = input_.shape.rank
     for name, vector in (("begin", begin), ("size", size)):
         count = vector.shape.size
-        if None not in (count, rank) and count != rank:
+        if count is not None and rank is not None and count != rank:
             raise InvalidArgumentError(
-                f"{name!r} has {count} elements for the {rank} dimensions of {input_.shape}"
+                f"{name!r} has {counted(count, 'element')} for the "
+                f"{counted(rank, 'dimension')} of {input_.shape}"
             )
         rank = count if rank is None else rank
     if starts is not None and sizes is not None and dims is not None and None not in sizes:

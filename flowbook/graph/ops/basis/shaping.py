@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, in_range
+from flowbook.graph.definition.axes import all_in_range, axes_or_tensor
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.basis.conjugation import conj_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor, told_by_shape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 
-__all__ = ["expand_dims", "rank", "reshape", "shape", "shape_n", "size", "squeeze", "transpose"]
+__all__ = ["expand_dims", "rank", "reshape", "shape", "shape_n", "size", "squeeze"]
 
 Array = np.ndarray[Any, Any]
 
@@ -443,80 +441,3 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     axes = axes_or_tensor(axis, input)
     axes = None if axes == () else axes
     return squeeze_op(input, axis=axes, name=name)
-
-
-def _transposed(a: Tensor, perm: tuple[int, ...] | None) -> Shape:
-    dims = a.shape.dims
-    if dims is None:
-        return UNKNOWN if perm is None else Shape.of((None,) * len(perm))
-    if perm is None:
-        return Shape.of(dims[::-1])
-    if len(perm) != len(dims):
-        raise InvalidArgumentError(
-            f"perm {list(perm)} does not order the {len(dims)} dimensions of {a.shape}"
-        )
-    order = [in_range(p, len(dims), "perm's") for p in perm]
-    if len(set(order)) != len(dims):
-        raise InvalidArgumentError(f"perm {list(perm)} names a dimension twice")
-    return Shape.of(tuple(dims[p] for p in order))
-
-
-def _transpose(xp: Any, a: Any, perm: tuple[int, ...] | None) -> Any:
-    try:
-        return xp.transpose(a, perm)
-    except ValueError:
-        assert perm is not None
-        raise InvalidArgumentError(
-            f"perm {list(perm)} does not order the dimensions of {list(a.shape)}"
-        ) from None
-
-
-def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
-    perm = op.attributes["perm"]
-    if isinstance(perm, Tensor):
-        perm = op_named("InvertPermutation")(perm % size_op(perm, out_type=perm.dtype))
-    elif perm is not None:
-        order = [p % len(perm) for p in perm]
-        perm = tuple(order.index(i) for i in range(len(perm)))
-    return transpose_op(dy, perm=perm)
-
-
-transpose_op = OpDef(
-    "Transpose",
-    "a: T -> output: T",
-    T=MOVABLE,
-    attributes={"perm": None},
-    infer=_transposed,
-    kernel=_transpose,
-    grad=_transpose_gradient,
-    aliases={0: 0},
-    spreads_nonfinite=("a",),
-    axes="perm",
-    cost=no_flops,
-)
-
-
-@transpose_op.front
-def transpose(
-    a: Any, perm: Sequence[int] | None = None, conjugate: bool = False, name: str | None = None
-) -> Tensor:
-    """The dimensions in another order.
-
-    Args:
-        a: of any shape and dtype.
-        perm: for each dimension of the result, which of `a`'s it is; None reverses them.
-        conjugate: whether to take the complex conjugate, too.
-        name: the operation's name.
-
-    Raises:
-        InvalidArgumentError: if `perm` is not an order of all dimensions.
-
-    >>> import flowbook as fb
-    >>> fb.transpose(fb.zeros([2, 3, 4]), [0, 2, 1]).shape
-    Shape([2, 4, 3])
-    """
-    order = axes_or_tensor(perm)
-    a = convert_to_tensor(a)
-    turned = conjugate and a.dtype.is_complex
-    result: Tensor = transpose_op(a, perm=order, name=None if turned else name)
-    return conj_op(result, name=name) if turned else result

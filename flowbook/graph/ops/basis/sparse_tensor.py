@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from flowbook.graph.building.graph import get_default_graph, mixed_graphs
 from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.located import located
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
@@ -205,9 +206,12 @@ def _check_together(indices: Tensor, values: Tensor, dense_shape: Tensor) -> Non
     n, r = indices.shape.dims or (None, None)
     (count,) = values.shape.dims or (None,)
     (rank_given,) = dense_shape.shape.dims or (None,)
-    if None not in (n, count) and n != count:
-        raise InvalidArgumentError(f"there are {n} indices, but {count} values")
-    if None not in (r, rank_given) and r != rank_given:
+    if n is not None and count is not None and n != count:
         raise InvalidArgumentError(
-            f"each index has {r} numbers, but the dense shape has {rank_given} dimensions"
+            f"{counted(n, 'index', 'indices')} cannot go with {counted(count, 'value')}"
+        )
+    if r is not None and rank_given is not None and r != rank_given:
+        raise InvalidArgumentError(
+            f"each index has {counted(r, 'number')}, but the dense shape has "
+            f"{counted(rank_given, 'dimension')}"
         )

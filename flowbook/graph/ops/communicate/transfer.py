@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.definition.inference import no_flops, nothing
-from flowbook.graph.definition.op_def import REQUIRED, AsyncContext, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN
@@ -23,8 +24,8 @@ class Port(Protocol):
     def send(self, key: str, value: Any) -> None:
         """Have a value delivered to whoever receives under a key."""
 
-    def receive(self, key: str, context: AsyncContext, on_host: bool) -> None:
-        """Complete a call with what is sent under a key, in host memory or the device's."""
+    def receive(self, key: str, source: str, context: AsyncContext, on_host: bool) -> None:
+        """Complete a call with what a device sends, in host memory or this device's."""
 
     def fetch(self, value: Any) -> Any:
         """A value of the device in host memory."""
@@ -34,8 +35,8 @@ def _sent(xp: Any, port: Port, value: Any, key: str) -> None:
     port.send(key, value)
 
 
-def _received(context: AsyncContext, port: Port, key: str, on_host: bool) -> None:
-    port.receive(key, context, on_host)
+def _received(context: AsyncContext, port: Port, key: str, source: str, on_host: bool) -> None:
+    port.receive(key, source, context, on_host)
 
 
 send_op: OpDef[Operation] = OpDef(
@@ -52,8 +53,14 @@ send_op: OpDef[Operation] = OpDef(
 receive_op: OpDef = OpDef(
     "Recv",
     "port: variant -> value: dtype",
-    attributes={"key": REQUIRED, "dtype": REQUIRED, "on_host": False, "may_be_dead": False},
-    infer=lambda port, key, dtype, on_host, may_be_dead: UNKNOWN,
+    attributes={
+        "key": REQUIRED,
+        "source": REQUIRED,
+        "dtype": REQUIRED,
+        "on_host": False,
+        "may_be_dead": False,
+    },
+    infer=lambda port, key, source, dtype, on_host, may_be_dead: UNKNOWN,
     kernel=_received,
     is_async=True,
     cost=no_flops,

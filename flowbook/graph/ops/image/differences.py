@@ -210,7 +210,7 @@ def _similarities(
     def mean(values: Tensor) -> Tensor:
         return depthwise_conv2d(values, weights, [1, 1, 1, 1], "VALID")
 
-    first, second = square(peak * k1), square(peak * k2)
+    first, second = (square(peak * to_array(k, float32)) for k in (k1, k2))
     mean_x, mean_y = mean(x), mean(y)
     product, squares = mean_x * mean_y * 2.0, square(mean_x) + square(mean_y)
     luminance = (product + first) / (squares + first)

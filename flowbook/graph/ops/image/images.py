@@ -24,7 +24,8 @@ from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.basis.joining import concat, stack
 from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.padding import slice as slice_of
-from flowbook.graph.ops.basis.shaping import reshape, shape_argument, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import reshape, shape_argument
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.resizing import ResizeMethod, resize_images

@@ -14,6 +14,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis, settled
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import ZEROED
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -77,19 +78,28 @@ def _part_dims(dims: Any, band: Band) -> tuple[int | None, ...]:
     return (*dims[:-2], *count, longest)
 
 
+def _padding(value: Any, like: Tensor) -> Any:
+    """What fills up, as one of Python's numbers that fits a tensor's dtype."""
+    found = to_array(value or like.dtype.type(0), like.dtype)
+    if found.ndim:
+        raise InvalidArgumentError(f"'padding_value' is a number, not of shape {list(found.shape)}")
+    return found.item()
+
+
 def _part_shape(input: Tensor, k: Band, padding_value: Any) -> Shape:
     dims = input.shape.dims
     check_matrix(dims)
+    _padding(padding_value, input)
     return UNKNOWN if dims is None else Shape.of(_part_dims(dims, k))
 
 
-def _part(xp: Any, input: Any, k: Band, padding_value: Any = 0) -> Any:
+def _part(xp: Any, input: Any, k: Band, padding_value: Any) -> Any:
     check_matrix(input.shape)
     dims = _part_dims(input.shape, k)
     low, high = k
     if low == high:
         return xp.diagonal(input, low, -2, -1)
-    result = xp.full(dims, padding_value, dtype=input.dtype)
+    result = xp.full(dims, padding_value or 0, dtype=input.dtype)
     for row, diagonal in enumerate(range(high, low - 1, -1)):
         values = xp.diagonal(input, diagonal, -2, -1)
         result[..., row, : values.shape[-1]] = values
@@ -105,7 +115,7 @@ diag_part_op = OpDef(
     "MatrixDiagPart",
     "input: T -> diagonal: T",
     T=ZEROED,
-    attributes={"k": (0, 0), "padding_value": 0},
+    attributes={"k": (0, 0), "padding_value": None},
     infer=_part_shape,
     kernel=_part,
     grad=_part_gradient,
@@ -123,7 +133,7 @@ def matrix_diag_part(
     Args:
         input: [..., n, m] of any dtype but strings.
         k: which diagonal, an int; or the lowest and the highest of several.
-        padding_value: what fills shorter diagonals up on the right, a number.
+        padding_value: what fills shorter diagonals up on the right, a number of the input's dtype.
         name: the operation's name.
 
     Returns:
@@ -136,8 +146,9 @@ def matrix_diag_part(
     >>> fb.matrix_diag_part(fb.zeros([5, 2, 3]), k=1).shape
     Shape([5, 2])
     """
-    band = _band(k)
-    return diag_part_op(input, k=band, padding_value=padding_value, name=name)
+    input = convert_to_tensor(input)
+    padding = _padding(padding_value, input)
+    return diag_part_op(input, k=_band(k), padding_value=padding, name=name)
 
 
 def _check_diagonals(dims: Any, band: Band) -> None:
@@ -175,6 +186,7 @@ def _diag_shape(
 ) -> Shape:
     dims = diagonal.shape.dims
     _check_diagonals(dims, k)
+    _padding(padding_value, diagonal)
     if dims is None:
         return UNKNOWN
     batch = dims[:-1] if k[0] == k[1] else dims[:-2]
@@ -187,7 +199,7 @@ def _diag(xp: Any, diagonal: Any, k: Band, num_rows: int, num_cols: int, padding
     _check_diagonals(diagonal.shape, k)
     rows, columns = _sides(diagonal.shape[-1], k, num_rows, num_cols)
     batch = diagonal.shape[:-1] if k[0] == k[1] else diagonal.shape[:-2]
-    result = xp.full((*batch, rows, columns), padding_value, dtype=diagonal.dtype)
+    result = xp.full((*batch, rows, columns), padding_value or 0, dtype=diagonal.dtype)
     return _written(xp, result, diagonal, k)
 
 
@@ -206,7 +218,7 @@ diag_op = OpDef(
     "MatrixDiag",
     "diagonal: T -> output: T",
     T=ZEROED,
-    attributes={"k": (0, 0), "num_rows": -1, "num_cols": -1, "padding_value": 0},
+    attributes={"k": (0, 0), "num_rows": -1, "num_cols": -1, "padding_value": None},
     infer=_diag_shape,
     kernel=_diag,
     grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"]),
@@ -233,7 +245,7 @@ def matrix_diag(
         num_rows: how many rows the matrices have; by default as few as hold the diagonals, and if
             `num_cols` is not given either, a square.
         num_cols: how many columns they have, likewise.
-        padding_value: what stands outside the diagonals, a number.
+        padding_value: what stands outside the diagonals, a number of the diagonals' dtype.
         name: the operation's name.
 
     Returns:
@@ -246,10 +258,11 @@ def matrix_diag(
     >>> fb.matrix_diag(fb.zeros([5, 3])).shape
     Shape([5, 3, 3])
     """
-    band = _band(k)
+    diagonal = convert_to_tensor(diagonal)
+    padding = _padding(padding_value, diagonal)
     sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
     sides["num_cols"] = as_axis(num_cols, "'num_cols'")
-    return diag_op(diagonal, k=band, **sides, padding_value=padding_value, name=name)
+    return diag_op(diagonal, k=_band(k), **sides, padding_value=padding, name=name)
 
 
 def _set_shape(input: Tensor, diagonal: Tensor, k: Band) -> Shape:

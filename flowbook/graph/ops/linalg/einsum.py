@@ -15,6 +15,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -41,7 +42,8 @@ def _normalised(equation: str, count: int) -> str:
     terms = left.split(",")
     if len(terms) != count:
         raise InvalidArgumentError(
-            f"the equation {equation!r} has {len(terms)} terms for {count} inputs"
+            f"the equation {equation!r} has {counted(len(terms), 'term')} for "
+            f"{counted(count, 'input')}"
         )
     for term in (*terms, output):
         rest = term.replace(REST, "", 1)

@@ -22,7 +22,8 @@ from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.ops.basis.broadcasting import reduce, reduce_sum, reduction, with_reduced_axes
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, stop_gradient
-from flowbook.graph.ops.basis.shaping import expand_dims_op, squeeze, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims_op, squeeze
 from flowbook.graph.ops.linalg.spectra import svd
 from flowbook.graph.ops.math.arithmetic import divide, multiply
 from flowbook.graph.ops.math.comparison import equal, where_op

@@ -238,8 +238,13 @@ def _turned(xp: Any, matrix: Any, is_adjoint: bool) -> Any:
 
 def _solve(xp: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
     _check_system(matrix, rhs)
+    turned = _turned(xp, matrix, adjoint)
+    if xp is not np:  # Only NumPy's broadcasts.
+        batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+        turned = xp.broadcast_to(turned, (*batch, *turned.shape[-2:]))
+        rhs = xp.broadcast_to(rhs, (*batch, *rhs.shape[-2:]))
     try:
-        result = products.factorised(xp.linalg.solve, _turned(xp, matrix, adjoint), rhs)
+        result = products.factorised(xp.linalg.solve, turned, rhs)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(f"{_SINGULAR} A matrix is singular.") from None
     refuse_nan(xp, result, _SINGULAR, matrix)

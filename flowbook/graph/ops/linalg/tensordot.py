@@ -10,6 +10,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, as_axis, settled
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -222,7 +223,7 @@ def _as_axes(axes: Any) -> Any:
     if not isinstance(axes, list | tuple):
         count = as_axis(axes)
         if count < 0:
-            raise InvalidArgumentError(f"{count} axes cannot be summed")
+            raise InvalidArgumentError(f"{counted(count, 'axis', 'axes')} cannot be summed")
         return count
     if len(axes) != 2:
         raise InvalidArgumentError(f"axes are an int or a pair, not {axes!r}")

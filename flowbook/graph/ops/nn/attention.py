@@ -14,7 +14,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.basis.indexing import strided_slice
-from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import greater, greater_equal, logical_and, where

@@ -16,6 +16,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import float32, float64, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -316,7 +317,8 @@ def fixed_unigram_candidate_sampler(
     weights = _weights(unigrams, distortion, num_reserved_ids, num_shards, shard)
     if len(weights) != range_max:
         raise InvalidArgumentError(
-            f"range_max is {range_max}, but there are {len(weights)} classes: {len(unigrams)} "
+            f"range_max is {range_max}, but there are "
+            f"{counted(len(weights), 'class', 'classes')}: {len(unigrams)} "
             f"counts and {num_reserved_ids} reserved, in {num_shards} shards"
         )
     return _sample(

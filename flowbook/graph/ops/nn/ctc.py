@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -19,7 +19,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.ctc_paths import Paths
 from flowbook.graph.ops.basis.constants import convert_to_tensor
-from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims_op
 from flowbook.graph.ops.nn.ctc_derivatives import derivative_of_gradient
 from flowbook.graph.ops.reduction.infinitesimals import gradients_along
 from flowbook.graph.ops.sparse.arguments import sparse_parts
@@ -85,7 +86,6 @@ ctc_loss_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     attributes=_OPTIONS,
     infer=_loss_shapes,
     kernel=_ctc_loss,
-    kinds=HOST,
     grad=_loss_gradient,
     aliases={},
     cost=lambda op: 100 * (op.inputs[0].shape.size or 0),
@@ -112,7 +112,6 @@ ctc_gradient_along: OpDef = OpDef(
     attributes=_OPTIONS,
     infer=_same_as_inputs,
     kernel=derivative_of_gradient,
-    kinds=HOST,
     grad=_gradient_gradients,
     aliases={},
     cost=lambda op: 300 * 3 ** (len(op.inputs) - 4) * (op.inputs[0].shape.size or 0),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import FLOATS, DType, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -37,7 +38,7 @@ def _greedy(xp: Any, inputs: Any, sequence_length: Any, merge_repeated: bool) ->
     steps, batch, classes = inputs.shape
     is_step = xp.arange(steps)[:, None] < sequence_length
     best = xp.argmax(inputs, axis=2) if inputs.size else xp.zeros((steps, batch), np.int64)
-    top = xp.max(inputs, axis=2, initial=-np.inf)
+    top = xp.max(inputs, axis=2)
     total = xp.sum(xp.where(is_step, -top, 0), axis=0, dtype=np.float64)
     is_kept = is_step & (best != classes - 1)
     if merge_repeated:
@@ -45,11 +46,11 @@ def _greedy(xp: Any, inputs: Any, sequence_length: Any, merge_repeated: bool) ->
     rows, times = xp.nonzero(is_kept.T)
     counts = xp.bincount(rows, minlength=batch)
     places = xp.arange(rows.size) - (xp.cumsum(counts) - counts)[rows]
-    longest = int(counts.max(initial=0))
+    longest = int(counts.max()) if batch else 0
     return (
         xp.stack([rows, places], axis=1).astype(np.int64),
         best[times, rows].astype(np.int64),
-        np.array([batch, longest], np.int64),
+        xp.asarray(np.array([batch, longest], np.int64)),
         total[:, None].astype(inputs.dtype),
     )
 
@@ -62,7 +63,6 @@ greedy_op: OpDef[tuple[Tensor, Tensor, Tensor, Tensor]] = OpDef(
     attributes={"merge_repeated": True},
     infer=_greedy_shapes,
     kernel=_greedy,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
@@ -172,7 +172,9 @@ def _beam_shapes(
     **_: Any,
 ) -> list[Shape]:
     if len(decoded_types) != 3 * top_paths:  # What is stored may lie; a list of shapes may not.
-        raise InvalidArgumentError(f"{len(decoded_types)} dtypes do not fit {top_paths} paths")
+        raise InvalidArgumentError(
+            f"{counted(len(decoded_types), 'dtype')} cannot fit {top_paths} paths"
+        )
     scores = Shape.of((_batch(inputs, sequence_length), top_paths))
     return [shape for shape in _SPARSE_SHAPES for _ in range(top_paths)] + [scores]
 

@@ -24,9 +24,10 @@ from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_ov
 from flowbook.graph.ops.basis.broadcasting import sum_op, sum_to_shape
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import ones_like, zeros_like
-from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims_op
 from flowbook.graph.ops.math.arithmetic import add, subtract
-from flowbook.graph.ops.math.comparison import greater, where
+from flowbook.graph.ops.math.comparison import greater_equal, less_equal, logical_and, where
 from flowbook.graph.ops.math.elementwise import exp, log, sigmoid
 from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.nn.activations import (
@@ -350,7 +351,7 @@ def log_poisson_loss(
     """The negative logarithm of the Poisson likelihood of counts, elementwise.
 
     Args:
-        targets: the counts z, not negative, of a floating-point dtype.
+        targets: the counts z, of a floating-point dtype. The full loss of a negative one is NaN.
         log_input: the logarithm of the expected count, of the same dtype and shape.
         compute_full_loss: add Stirling's approximation of log(z!) for counts above 1, which does
             not change the gradient to `log_input`.
@@ -366,11 +367,11 @@ def log_poisson_loss(
         if not compute_full_loss:
             return subtract(exp(log_input), log_input * targets, name=scope)
         loss = exp(log_input) - log_input * targets
-        is_large = greater(targets, 1)
+        is_small = logical_and(greater_equal(targets, 0), less_equal(targets, 1))
         # Where it is not wanted, its logarithm must still have a gradient.
-        count = where(is_large, targets, ones_like(targets))
+        count = where(is_small, ones_like(targets), targets)
         stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
-        return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)
+        return add(loss, where(is_small, zeros_like(stirling), stirling), name=scope)
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:

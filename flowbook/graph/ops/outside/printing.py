@@ -15,6 +15,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -29,7 +30,9 @@ __all__ = ["Print", "print"]
 
 def _format(xp: Any, *inputs: Any, template: tuple[str, ...], summarize: int) -> Any:
     if len(template) != len(inputs) + 1:
-        raise InvalidArgumentError(f"{len(template)} texts do not enclose {len(inputs)} values")
+        raise InvalidArgumentError(
+            f"{len(template)} texts do not enclose {counted(len(inputs), 'value')}"
+        )
     parts = [template[0]]
     for value, text in zip(inputs, template[1:], strict=True):
         parts += text_of(value, summarize), text
@@ -85,7 +88,7 @@ def format(
     if len(texts) != len(values) + 1:
         raise InvalidArgumentError(
             f"the template has {len(texts) - 1} placeholders {placeholder!r} for "
-            f"{len(values)} inputs"
+            f"{counted(len(values), 'input')}"
         )
     return format_op(values, template=tuple(texts), summarize=summarize, name=name)
 

@@ -46,6 +46,7 @@ apply_op: OpDef[Operation] = waiting_op(
     ),
     host_args=("local_step",),
     cost=uncounted,
+    kinds=None,
 )
 
 sparse_apply_op: OpDef[Operation] = waiting_op(
@@ -80,6 +81,7 @@ take_op: OpDef = waiting_op(
     host_args=("num_required",),
     touches=waits_for("AccumulatorApply"),
     cost=uncounted,
+    kinds=None,
 )
 
 sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
@@ -97,7 +99,8 @@ sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
 size_op: OpDef = looking_op(
     "AccumulatorSize",
     "accumulator: resource -> size: int32",
-    kernel=lambda xp, accumulator: np.int32(accumulator.size),
+    kernel=lambda xp, accumulator: xp.asarray(np.int32(accumulator.size)),
+    kinds=None,
 )
 
 set_step_op: OpDef[Operation] = waiting_op(
@@ -105,6 +108,7 @@ set_step_op: OpDef[Operation] = waiting_op(
     "accumulator: resource, step: int64 ->",
     kernel=lambda context, accumulator, step: accumulator.set_step(context, step),
     host_args=("step",),
+    kinds=None,
 )
 
 
@@ -229,12 +233,13 @@ class ConditionalAccumulator(_Accumulator):
             InvalidArgumentError: in the run, if its shape does not fit.
         """
         with self.op.graph.as_default():
-            given = convert_to_tensor(grad, self.dtype)
-            if not self.shape.is_compatible_with(given.shape):
-                raise InvalidArgumentError(
-                    f"a gradient of shape {given.shape} does not fit {self.name!r} of shape "
-                    f"{self.shape}"
-                ).at("AccumulatorApply", self.op.site)
+            with located("AccumulatorApply"):
+                given = convert_to_tensor(grad, self.dtype)
+                if not self.shape.is_compatible_with(given.shape):
+                    raise InvalidArgumentError(
+                        f"a gradient of shape {given.shape} does not fit {self.name!r} of shape "
+                        f"{self.shape}"
+                    )
             return apply_op(self.handle, _step(local_step), given, dtype=self.dtype, name=name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
@@ -273,22 +278,52 @@ class SparseConditionalAccumulator(_Accumulator):
         self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None
     ) -> Operation:
         """Add a gradient, unless it is stale; arguments and errors as `apply_grad`."""
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+
+    def apply_grad(
+        self,
+        grad_indices: Any,
+        grad_values: Any,
+        grad_shape: Any = None,
+        local_step: Any = 0,
+        name: str | None = None,
+    ) -> Operation:
+        """Add a gradient, unless it is stale.
+
+        Args:
+            grad_indices: an int64 vector: of which rows it is.
+            grad_values: a row for each, of the accumulator's dtype.
+            grad_shape: the shape of all rows, an int64 vector, where that is known.
+            local_step: an int64 scalar, see `ConditionalAccumulator.apply_grad`.
+            name: the operation's name.
+
+        Raises:
+            InvalidArgumentError: in the run, if its shapes do not fit.
+        """
         with self.op.graph.as_default():
-            whole = grad.dense_shape if grad.dense_shape is not None else constant([], int64)
+            with located("SparseAccumulatorApply"):
+                values = convert_to_tensor(grad_values, self.dtype)
+                whole = constant([], int64) if grad_shape is None else grad_shape
             return sparse_apply_op(
                 self.handle,
                 _step(local_step),
-                grad.indices,
-                grad.values,
+                grad_indices,
+                values,
                 whole,
                 dtype=self.dtype,
                 name=name,
             )
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """The rows' means or sums, by ascending indices; as `take_grad`."""
+        """The rows' means or sums, by ascending indices; as `ConditionalAccumulator.take_grad`."""
+        indices, values, whole = self.take_grad(num_required, name)
+        return IndexedSlices(values, indices, whole)
+
+    def take_grad(
+        self, num_required: Any, name: str | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The same as three tensors: indices, values, and the shape of all rows."""
         with self.op.graph.as_default():
-            indices, values, whole = sparse_take_op(
+            return sparse_take_op(
                 self.handle, num_required, dtype=self.dtype, shape=self.shape, name=name
             )
-            return IndexedSlices(values, indices, whole)

@@ -7,6 +7,7 @@ from typing import Any
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -115,7 +116,8 @@ class Barrier:
             self.shapes = tuple([Shape(s) for s in shapes])
             if not listed or len(self.dtypes) != len(self.shapes):
                 raise InvalidArgumentError(
-                    f"{len(self.shapes)} shapes do not fit {len(self.dtypes)} components"
+                    f"{counted(len(self.shapes), 'shape')} cannot fit "
+                    f"{counted(len(self.dtypes), 'component')}"
                 )
             if not all(shape.is_fully_defined for shape in self.shapes):
                 raise InvalidArgumentError("the shapes of all components have to be known")
@@ -147,16 +149,19 @@ class Barrier:
             CancelledError: in the run, if the barrier is closed, and a key is new or components
                 are not admitted any more.
         """
-        if not 0 <= component_index < len(self.dtypes):
-            raise InvalidArgumentError(
-                f"there is no component {component_index}: {self.name!r} has {len(self.dtypes)}"
-            ).at("BarrierInsertMany", self.op.site)
-        dtype = self.dtypes[component_index]
         with self.op.graph.as_default():
+            with located("BarrierInsertMany"):
+                if not 0 <= component_index < len(self.dtypes):
+                    raise InvalidArgumentError(
+                        f"there is no component {component_index}: {self.name!r} has "
+                        f"{len(self.dtypes)}"
+                    )
+                dtype = self.dtypes[component_index]
+                given = convert_to_tensor(values, dtype)
             return insert_many_op(
                 self.handle,
                 keys,
-                convert_to_tensor(values, dtype),
+                given,
                 component_index=int(component_index),
                 dtype=dtype,
                 name=name,

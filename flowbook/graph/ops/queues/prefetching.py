@@ -1,8 +1,8 @@
-"""Elements of Python iterables, made ready by a thread while steps use those before."""
+"""Elements of Python iterables, which a thread makes ready, or the step that takes them makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import init_scope, name_scope
@@ -33,7 +33,7 @@ next_element_op: OpDef[list[Tensor]] = OpDef(
 
 
 def prefetched(
-    source: Callable[[], Iterator[tuple[Any, ...]]],
+    source: Callable[[], Any],
     dtypes: Sequence[DType],
     shapes: Sequence[Shape],
     prefetch: int,
@@ -42,17 +42,19 @@ def prefetched(
     """The components of the next element, which every run takes that needs one of them.
 
     Args:
-        source: makes an iterator over elements, each a tuple of arrays, for each session.
+        source: makes for each session an iterable of elements, each a tuple of arrays; if nothing
+            is made ready, one that gives them by their numbers, from 0 on: `source()[number]`.
         dtypes: the dtype of each component.
         shapes: what is known of the shape of each.
-        prefetch: how many elements are made ready at most.
+        prefetch: how many elements a thread makes ready at most; 0: who takes one makes it.
         name: the name of the scope of the operations.
     """
     typed = {"dtypes": tuple(dtypes), "shapes": tuple(shapes)}
     with name_scope(name):
         with init_scope():
             handle = source_queue_op(source=source, capacity=prefetch, **typed, name="queue")
-            queue = Queue.of(handle.op)
-            element = next_element_op(source=source, **typed, name="next")
-            QueueRunner(queue, [queue.enqueue(element)])
+            if prefetch:
+                queue = Queue.of(handle.op)
+                element = next_element_op(source=source, **typed, name="next")
+                QueueRunner(queue, [queue.enqueue(element)])
         return dequeue_op(handle, **typed, name="element")

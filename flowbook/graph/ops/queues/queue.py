@@ -9,11 +9,13 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.queues.queue_ops import (
     close_op,
@@ -74,15 +76,16 @@ class Queue:
             InvalidTypeError: if they are no queues, or differ in dtypes or names.
             InvalidArgumentError: in the run, if `index` is out of range.
         """
-        if not queues or not all(isinstance(queue, Queue) for queue in queues):
-            raise InvalidTypeError(f"a list of queues is wanted, not {queues!r}")
-        first = queues[0]
-        for queue in queues:
-            if (queue.dtypes, queue.names) != (first.dtypes, first.names):
-                raise InvalidTypeError(
-                    f"the elements of {first.name!r} and of {queue.name!r} differ in dtypes or "
-                    "names"
-                )
+        with located("from_list"):
+            if not queues or not all(isinstance(queue, Queue) for queue in queues):
+                raise InvalidTypeError(f"a list of queues is wanted, not {queues!r}")
+            first = queues[0]
+            for queue in queues:
+                if (queue.dtypes, queue.names) != (first.dtypes, first.names):
+                    raise InvalidTypeError(
+                        f"the elements of {first.name!r} and of {queue.name!r} differ in dtypes "
+                        "or names"
+                    )
         columns = zip(*[queue.shapes for queue in queues], strict=True)
         shapes = tuple([_common(column) for column in columns])
         self = Queue()
@@ -257,7 +260,7 @@ class Queue:
             components = list(vals) if isinstance(vals[0], Tensor) else components
         if len(components) != count:
             raise InvalidArgumentError(
-                f"{len(components)} components do not make an element of {self.name!r}, "
+                f"{counted(len(components), 'component')} cannot make an element of {self.name!r}, "
                 f"which has {count}"
             )
         return components
@@ -329,11 +332,8 @@ def elements_of(
         raise InvalidArgumentError(
             f"{len(types)} different names are wanted, one for each component, not {names!r}"
         )
-    if (
-        not isinstance(capacity, int)
-        or isinstance(capacity, bool)
-        or not (capacity > 0 or capacity == -1)
-    ):
+    most = as_whole(capacity)
+    if most is None or not (most > 0 or most == -1):
         raise InvalidArgumentError(
             f"capacity is a positive number of elements, or -1 for any number, not {capacity!r}"
         )
@@ -341,7 +341,7 @@ def elements_of(
         "dtypes": tuple(types),
         "shapes": found,
         "names": tuple(names or ()),
-        "capacity": capacity,
+        "capacity": most,
         "shared_name": shared_name or "",
     }
 
@@ -357,7 +357,8 @@ def shapes_of(shapes: Any, count: int) -> tuple[Shape, ...]:
     found = [Shape(shapes)] if is_single and count == 1 else [Shape(s) for s in shapes]
     if len(found) != count:
         raise InvalidArgumentError(
-            f"{len(found)} shapes are given for {count} components", hint="one for each component"
+            f"{counted(len(found), 'shape')} cannot fit {counted(count, 'component')}",
+            hint="one for each component",
         )
     return tuple(found)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -86,7 +87,7 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
         return
     if len(components) != len(dtypes):
         raise InvalidArgumentError(
-            f"{len(components)} components do not make an element of {queue.op.name!r}, "
+            f"{counted(len(components), 'component')} cannot make an element of {queue.op.name!r}, "
             f"which has {len(dtypes)}"
         )
     for place, (tensor, dtype, shape) in enumerate(zip(components, dtypes, shapes, strict=True)):

@@ -17,6 +17,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import READER, Access, Touch
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
@@ -278,9 +279,10 @@ def _compression(given: str | None) -> str:
 
 
 def _count(what: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    count = as_whole(value)
+    if count is None or count < least:
         raise InvalidArgumentError(f"{what} is an integer from {least} on, not {value!r}")
-    return value
+    return count
 
 
 @whole_file_reader_op.front

@@ -9,7 +9,8 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import (
     INDICES,
     NUMBERS,
@@ -30,6 +31,7 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.basis.shaping import squeeze
 from flowbook.graph.ops.math.comparison import not_equal
+from flowbook.graph.ops.reduction.segments import combined
 
 __all__ = [
     "bincount",
@@ -65,8 +67,8 @@ def _positions(xp: Any, arr: Any, minlength: int, maxlength: int | None) -> tupl
     length = max(minlength, int(values.max()) + 1 if values.size else 0)
     if maxlength is not None:
         length = min(length, maxlength)
-    counted = values < length
-    return values[counted], counted, length
+    is_counted = values < length
+    return values[is_counted], is_counted, length
 
 
 def _bincount(xp: Any, arr: Any, minlength: int, maxlength: int | None, dtype: DType) -> Any:
@@ -83,12 +85,13 @@ def _weighted_bincount(
         )
     values, counted, length = _positions(xp, arr, minlength, maxlength)
     chosen = xp.reshape(weights, -1)[counted]
-    if weights.dtype.kind == "f":
+    if weights.dtype.kind != "f":  # Sums of large integers have no place in a float64.
+        return combined(xp, "add", chosen, values, length, 0)
+    if xp is np:
         return xp.bincount(values, chosen, minlength=length).astype(weights.dtype)
-    # Sums of large integers have no place in a float64.
-    result = xp.zeros(length, weights.dtype)
-    xp.add.at(result, values, chosen)
-    return result
+    # Others add in any order, and so not to the same sum in every run.
+    sums = combined(xp, "add", chosen.astype(np.float64), values, length, 0)
+    return sums.astype(weights.dtype)
 
 
 bincount_op = OpDef(
@@ -111,7 +114,6 @@ weighted_bincount_op = OpDef(
     attributes={"minlength": 0, "maxlength": None},
     infer=_counts_shape,
     kernel=_weighted_bincount,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=_flops,
@@ -324,12 +326,13 @@ def _confusion(
         wrong = side[(side < 0) | (side >= count)]
         if wrong.size:
             raise InvalidArgumentError(
-                f"the {what} {int(wrong[0])} is none of {count} classes, from 0"
+                f"the {what} {int(wrong[0])} is none of {counted(count, 'class', 'classes')}, "
+                "from 0"
             )
-    result = xp.zeros((count, count), dtype.numpy)
+    pairs = sides[0] * np.int64(count) + sides[1]
     # Each weight counts in the dtype of the result, as if it were added alone.
-    xp.add.at(result, tuple(sides), xp.reshape(weights, -1).astype(dtype.numpy))
-    return result
+    added = xp.reshape(weights, -1).astype(dtype.numpy)
+    return combined(xp, "add", added, pairs, count * count, 0).reshape(count, count)
 
 
 confusion_op = OpDef(
@@ -340,7 +343,6 @@ confusion_op = OpDef(
     attributes={"num_classes": None, "dtype": int32},
     infer=_confusion_shape,
     kernel=_confusion,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=_flops,

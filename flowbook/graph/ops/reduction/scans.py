@@ -14,7 +14,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import axis_or_tensor, in_range
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -65,7 +65,6 @@ def _scan(
     grad: Any,
     T: tuple[DType, ...],
     flops: int,
-    kinds: tuple[str, ...] | None = None,
 ) -> OpDef:
     return OpDef(
         type,
@@ -74,7 +73,6 @@ def _scan(
         attributes={"axis": 0, "exclusive": False, "reverse": False},
         infer=_same_shape,
         kernel=kernel,
-        kinds=kinds,
         grad=grad,
         aliases={},
         axis="axis",
@@ -197,6 +195,17 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     return exp(x - y) * total
 
 
+def _logsumexps(xp: Any, x: Any) -> Any:
+    if xp is np:
+        return xp.logaddexp.accumulate(x, axis=-1)
+    reach, length = 1, x.shape[-1]
+    while reach < length:  # Each round doubles how many elements a sum spans.
+        more = xp.logaddexp(x[..., reach:], x[..., :-reach])
+        x = xp.concatenate([x[..., :reach], more], axis=-1)
+        reach *= 2
+    return x
+
+
 cumsum_op: OpDef = _scan(
     "Cumsum",
     _accumulated(lambda xp, x: xp.cumsum(x, axis=-1, dtype=wide_dtype(x.dtype)), 0),
@@ -213,11 +222,10 @@ cumprod_op: OpDef = _scan(
 )
 cumulative_logsumexp_op: OpDef = _scan(
     "CumulativeLogsumexp",
-    _accumulated(lambda xp, x: xp.logaddexp.accumulate(x, axis=-1), -np.inf),
+    _accumulated(_logsumexps, -np.inf),
     _logsumexp_gradient,
     FLOATS,
     20,
-    HOST,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -39,8 +39,7 @@ def _products_of_others(xp: Any, data: Any, segment_ids: Any, *directions: Any) 
 def _products_before(xp: Any, factors: Number, ids: Any) -> Number:
     """For each row the product of those before it with the same id; equal ids lie together."""
     begins = xp.concatenate([xp.ones(1, bool), ids[1:] != ids[:-1]])
-    places = xp.arange(ids.size)
-    places = places - xp.maximum.accumulate(xp.where(begins, places, 0))
+    places = xp.arange(ids.size) - xp.flatnonzero(begins)[xp.cumsum(begins) - 1]
     found = [xp.zeros_like(f) for f in factors]
     found[0][...] = 1
     inner = xp.flatnonzero(places >= 1)
@@ -73,7 +72,6 @@ segment_product_of_others: OpDef = OpDef(
     I=INDICES,
     infer=_same_as_data,
     kernel=_products_of_others,
-    kinds=HOST,
     grad=_gradients,
     aliases={},
     cost=lambda op: 8 * 3 ** (len(op.inputs) - 2) * (op.inputs[0].shape.size or 0),

@@ -102,7 +102,8 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
     if xp is not np and ids.size:
         found = _combined_in_turns(xp, ufunc, rows.astype(wide), ids, count, initial)
         return found.astype(rows.dtype, copy=False)
-    if ufunc == "add" and ids.size:
+    is_flat = rows.size == ids.size
+    if ufunc == "add" and ids.size and not is_flat:
         flat = xp.reshape(rows, (ids.size, -1)).astype(wide, copy=False)
         sums = sums_by_id(xp, flat, ids, count)
         if sums is not None:
@@ -111,7 +112,7 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
     combine = getattr(xp, ufunc)
     if not ids.size:
         pass
-    elif rows.size == ids.size and ufunc == "add":
+    elif is_flat and ufunc == "add":
         xp.add.at(xp.reshape(result, (-1,)), ids, xp.reshape(rows, (-1,)))
     else:
         # In runs of equal ids: much faster than one row at a time.

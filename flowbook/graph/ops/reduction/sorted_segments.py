@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, NUMBERS, REALS, DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -100,7 +100,6 @@ def _sorted(
         I=INDICES,
         infer=_segments_shape,
         kernel=checked,
-        kinds=HOST,
         grad=grad,
         aliases={},
         cost=_rows,

@@ -5,16 +5,16 @@ A transform is a linear map: its gradient is the transposed map, and so is that 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from flowbook.graph.definition.axes import as_axis
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.cosines import cosine_transform
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.basis.padding import pad
@@ -25,13 +25,6 @@ __all__ = ["dct", "idct"]
 
 # The types whose maps are each other's inverses and, but for the ends, each other's transposed.
 _PARTNERS = {1: 1, 2: 3, 3: 2, 4: 4}
-
-
-@cache
-def _scipy() -> Any:
-    import scipy.fft
-
-    return scipy.fft
 
 
 def _check(dims: Any, type: int) -> None:
@@ -51,16 +44,16 @@ def _transformed_shape(input: Tensor, type: int, **_: Any) -> Shape:
 def _transform(xp: Any, input: Any, type: int, norm: str | None, transposed: bool) -> Any:
     _check(input.shape, type)
     if not transposed:
-        return _scipy().dct(input, type, norm=norm)
+        return cosine_transform(xp, input, type, norm)
     partner = _PARTNERS[type]
     if norm == "ortho" or type == 4:
-        return _scipy().dct(input, partner, norm=norm)
+        return cosine_transform(xp, input, partner, norm)
     # The transforms count the ends of a signal half as much as its inner elements.
     ends = [0, -1] if type == 1 else [0]
     if type in (1, 2):
         input = xp.array(input)
         input[..., ends] *= 2
-    result = _scipy().dct(input, partner)
+    result = cosine_transform(xp, input, partner)
     if type in (1, 3):
         result[..., ends] /= 2
     return result
@@ -84,7 +77,6 @@ dct_op: OpDef = OpDef(
     attributes={"type": 2, "norm": None, "transposed": False},
     infer=_transformed_shape,
     kernel=_transform,
-    kinds=HOST,
     grad=_gradient,
     aliases={},
     cost=_flops,

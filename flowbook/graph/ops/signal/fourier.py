@@ -17,6 +17,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis, settled
 from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import COMPLEX, INDICES, complex64, complex128, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -53,7 +54,7 @@ Lengths = tuple[int, ...] | None
 def _check_rank(dims: Any, count: int) -> None:
     if dims is not None and len(dims) < count:
         raise InvalidArgumentError(
-            f"a transform over {count} dimensions does not fit the shape {Shape(dims)}"
+            f"a transform over {counted(count, 'dimension')} does not fit the shape {Shape(dims)}"
         )
 
 
@@ -335,7 +336,7 @@ def _lengths(fft_length: Any, rank: int) -> Lengths:
     lengths = tuple(as_axis(n) for n in given)
     if len(lengths) != rank or any(n < 0 for n in lengths):
         raise InvalidArgumentError(
-            f"fft_length has a length for each of {rank} dimensions, not {list(lengths)}"
+            f"fft_length has a length for each of {counted(rank, 'dimension')}, not {list(lengths)}"
         )
     return lengths
 

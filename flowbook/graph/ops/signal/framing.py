@@ -11,13 +11,15 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.padding import pad
-from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.windows.windows import whole
 
@@ -82,7 +84,8 @@ def _added(xp: Any, frames: Any, samples: Any, frame_step: int) -> Any:
     check_scalar_values(samples=samples)
     if count > _count(int(samples), length, frame_step):
         raise InvalidArgumentError(
-            f"{count} frames of {length} at steps of {frame_step} do not fit {samples} samples"
+            f"{counted(count, 'frame')} of {length} at steps of {frame_step} do not fit "
+            f"{samples} samples"
         )
     steps = -(-length // frame_step)
     rows = max(count + steps, -(-int(samples) // frame_step))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -35,7 +36,9 @@ def sparse_parts(name: str, value: Any, rank: int = 2) -> tuple[Tensor, Tensor, 
         shape.shape
     ):
         raise InvalidArgumentError(
-            f"{name!r} has {rank} dimensions: indices {wanted}, values {values.shape} and a dense "
-            f"shape of {rank} numbers, not indices {indices.shape} and a dense shape {shape.shape}"
+            f"{name!r} has {counted(rank, 'dimension')}: indices {wanted}, values "
+            f"{values.shape} and a dense shape of {counted(rank, 'number')}, not indices "
+            f"{indices.shape} and a dense "
+            f"shape {shape.shape}"
         )
     return indices, values, shape

@@ -5,6 +5,7 @@ Two sparse tensors meet in the union of their indices; their values are segments
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.inference import elementwise, no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.row_writes import write_rows
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.basis.broadcasting import reduce_sum as dense_reduce_sum
 from flowbook.graph.ops.basis.cast import cast
@@ -31,7 +33,7 @@ from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorVal
 from flowbook.graph.ops.math import arithmetic
 from flowbook.graph.ops.math.comparison import equal, greater_equal, less, logical_or, where
 from flowbook.graph.ops.math.complex import abs as abs_of
-from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
+from flowbook.graph.ops.reduction.segments import combined, unsorted_segment_sum
 from flowbook.graph.ops.sparse.axes import dims_beside
 from flowbook.graph.ops.sparse.conversion import (
     broadcast_positions,
@@ -93,7 +95,6 @@ sparse_union: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "-> indices: int64, segments: int64",
     infer=_union_shapes,
     kernel=_union,
-    kinds=HOST,
     host_args=("a_shape", "b_shape"),
     grad=NO_GRADIENT,
     aliases={},
@@ -179,7 +180,7 @@ def _dense_sum(xp: Any, indices: Any, dense_shape: Any, values: Any, dense: Any)
         )
     check_sparse(indices, dims, len(values))
     result = xp.array(dense, order="C")
-    xp.add.at(result.reshape(-1), positions(xp, indices, dims), values)
+    write_rows(result.reshape(-1), xp, xp.add, positions(xp, indices, dims), values)
     return result
 
 
@@ -189,7 +190,6 @@ sparse_dense_add = OpDef(
     T=NUMBERS,
     infer=_dense_sum_shape,
     kernel=_dense_sum,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), dy),
     aliases={},
@@ -240,11 +240,7 @@ def _greatest_into(xp: Any, indices: Any, dense_shape: Any, values: Any, shape: 
     dims, wanted = checked_dims(dense_shape), checked_dims(shape, "shape")
     found = broadcast_positions(xp, indices, dims, wanted)
     check_sparse(indices, dims, len(values))
-    result = xp.zeros(wanted, dtype=values.dtype)
-    flat = result.reshape(-1)
-    flat[found] = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
-    xp.maximum.at(flat, found, values)
-    return result
+    return combined(xp, "maximum", values, found, math.prod(wanted), 0).reshape(wanted)
 
 
 def _greatest_gradient(op: Operation, dy: Tensor) -> Any:
@@ -267,7 +263,6 @@ sparse_max_into = OpDef(
     T=REALS,
     infer=summed_shape,
     kernel=_greatest_into,
-    kinds=HOST,
     host_args=("dense_shape", "shape"),
     grad=_greatest_gradient,
     aliases={},
@@ -371,7 +366,6 @@ sparse_row_segments = OpDef(
     "indices: int64, dense_shape: int64 -> segments: int64",
     infer=_row_segments_shape,
     kernel=_row_segments,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
@@ -398,11 +392,10 @@ def _softmax(xp: Any, values: Any, segments: Any) -> Any:
     if segments.min() < 0 or segments.max() >= len(values):
         raise InvalidArgumentError("segments are counted from 0 without gaps")
     exact = values.astype(np.float32) if values.dtype.itemsize < 4 else values
-    greatest = xp.full(len(values), -np.inf, dtype=exact.dtype)
-    xp.maximum.at(greatest, segments, exact)
+    greatest = combined(xp, "maximum", exact, segments, len(values), -np.inf)
     powers = xp.exp(exact - greatest[segments])
-    sums = xp.bincount(segments, weights=powers).astype(exact.dtype)
-    return (powers / sums[segments]).astype(values.dtype)
+    sums = combined(xp, "add", powers.astype(np.float64), segments, len(values), 0)
+    return (powers / sums.astype(exact.dtype)[segments]).astype(values.dtype)
 
 
 def _softmax_gradient(op: Operation, dy: Tensor) -> Any:
@@ -418,7 +411,6 @@ sparse_softmax_op = OpDef(
     T=FLOATS,
     infer=_softmax_shape,
     kernel=_softmax,
-    kinds=HOST,
     grad=_softmax_gradient,
     aliases={},
     cost=elementwise(flops=14),

@@ -13,7 +13,8 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -80,7 +81,6 @@ sparse_order = OpDef(
     "indices: int64, dense_shape: int64 -> places: int64",
     infer=_place_count,
     kernel=_order,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
@@ -133,7 +133,9 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     rank = x.shape.rank
     if order is not None:
         if rank is not None and len(order) != rank:
-            raise InvalidArgumentError(f"perm {list(order)} does not permute {rank} dimensions")
+            raise InvalidArgumentError(
+                f"perm {list(order)} does not permute {counted(rank, 'dimension')}"
+            )
         order = all_in_range(order, len(order))
     with x.graph.as_default(), name_scope(name or "SparseTranspose"):
         if order is None:
@@ -191,7 +193,7 @@ def _reshape(xp: Any, indices: Any, dense_shape: Any, new_shape: Any) -> Any:
     for axis in reversed(range(len(found))):
         if found[axis]:
             rest, result[:, axis] = xp.divmod(rest, np.int64(found[axis]))
-    return result, np.array(found, np.int64)
+    return result, xp.asarray(np.array(found, np.int64))
 
 
 sparse_reshape: OpDef[tuple[Tensor, Tensor]] = OpDef(
@@ -200,7 +202,6 @@ sparse_reshape: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "-> new_indices: int64, new_dense_shape: int64",
     infer=_reshaped_shapes,
     kernel=_reshape,
-    kinds=HOST,
     host_args=("dense_shape", "new_shape"),
     grad=NO_GRADIENT,
     aliases={},

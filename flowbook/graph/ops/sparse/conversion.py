@@ -6,19 +6,21 @@ indices and the places of the values; `sparse_take` moves the values, and has th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, shape_from
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.row_writes import write_rows
 from flowbook.graph.ops.basis import constants
 from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.cast import cast
@@ -30,7 +32,7 @@ from flowbook.graph.ops.basis.joining import concat_op, stack
 from flowbook.graph.ops.basis.shaping import integers, reshape_op, shape_op
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import where
-from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
+from flowbook.graph.ops.reduction.segments import combined, unsorted_segment_sum
 from flowbook.graph.ops.sparse.indices import (
     check_shapes,
     check_sparse,
@@ -124,7 +126,6 @@ sparse_pick = OpDef(
     T=MOVABLE,
     infer=_picked_shape,
     kernel=_pick,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=_pick_gradient,
     aliases={},
@@ -149,9 +150,9 @@ def _sum_into(xp: Any, indices: Any, dense_shape: Any, values: Any, shape: Any) 
     found = broadcast_positions(xp, indices, dims, wanted)
     check_sparse(indices, dims, len(values))
     half = values.dtype.name in ("float16", "bfloat16")
-    result = xp.zeros(wanted, dtype=np.float32 if half else values.dtype)
-    xp.add.at(result.reshape(-1), found, values)
-    return result.astype(values.dtype) if half else result
+    addends = values.astype(np.float32) if half else values
+    sums = combined(xp, "add", addends, found, math.prod(wanted), 0)
+    return sums.reshape(wanted).astype(values.dtype, copy=False)
 
 
 sparse_sum_into = OpDef(
@@ -160,7 +161,6 @@ sparse_sum_into = OpDef(
     T=NUMBERS,
     infer=summed_shape,
     kernel=_sum_into,
-    kinds=HOST,
     host_args=("dense_shape", "shape"),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), None),
     aliases={},
@@ -198,15 +198,15 @@ def _to_dense(
     dims = checked_dims(dense_shape)
     check_sparse(indices, dims, len(values))
     if validate_indices:
-        _check_order(indices, keys(xp, indices, dims))
+        _check_order(xp, indices, keys(xp, indices, dims))
     result = xp.empty(dims, dtype=values.dtype)
     result[...] = default_value
-    result.reshape(-1)[positions(xp, indices, dims)] = values
+    write_rows(result.reshape(-1), xp, None, positions(xp, indices, dims), values)
     return result
 
 
-def _check_order(indices: Any, found: Any) -> None:
-    wrong = np.flatnonzero(found[1:] <= found[:-1])
+def _check_order(xp: Any, indices: Any, found: Any) -> None:
+    wrong = xp.flatnonzero(found[1:] <= found[:-1])
     if not wrong.size:
         return
     at = int(wrong[0]) + 1
@@ -240,7 +240,6 @@ sparse_to_dense: OpDef = OpDef(
     attributes={"validate_indices": True},
     infer=_dense_shape_of_output,
     kernel=_to_dense,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=_to_dense_gradient,
     aliases={},
@@ -311,7 +310,6 @@ dense_to_sparse: OpDef[tuple[Tensor, Tensor]] = OpDef(
     T=MOVABLE,
     infer=_nonzero_shapes,
     kernel=_nonzero,
-    kinds=HOST,
     grad=_nonzero_gradient,
     aliases={},
     cost=no_flops,

@@ -7,14 +7,18 @@ dense memory works for them too.
 from __future__ import annotations
 
 import math
+import operator
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, shape_from
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.bounds import are_within
 
 _MOST = 2**63 - 1
 
@@ -49,16 +53,17 @@ def check_sparse(indices: Any, dims: tuple[int, ...], count: int | None = None) 
             f"which needs [n, {len(dims)}]"
         )
     if count is not None and count != len(indices):
-        raise InvalidArgumentError(f"there are {len(indices)} indices, but {count} values")
-    for axis, d in enumerate(dims):
-        column = indices[:, axis]
-        if len(column) and (column.min() < 0 or column.max() >= d):
-            inside = (indices >= 0) & (indices < np.array(dims, np.int64))
-            first = int(np.flatnonzero(~inside.all(axis=1))[0])
-            raise InvalidIndexError(
-                f"indices[{first}] is {indices[first].tolist()}, "
-                f"which lies outside the dense shape {list(dims)}"
-            )
+        raise InvalidArgumentError(
+            f"{counted(len(indices), 'index', 'indices')} cannot go with {counted(count, 'value')}"
+        )
+    columns = [(indices[:, axis], length) for axis, length in enumerate(dims)]
+    if not all(are_within(column, length) for column, length in columns):
+        wrong = [(column < 0) | (column >= length) for column, length in columns]
+        first = int(reduce(operator.or_, wrong).argmax())
+        raise InvalidIndexError(
+            f"indices[{first}] is {indices[first].tolist()}, "
+            f"which lies outside the dense shape {list(dims)}"
+        )
 
 
 def positions(xp: Any, indices: Any, dims: tuple[int, ...]) -> Any:
@@ -106,18 +111,21 @@ def check_shapes(indices: Tensor, dense_shape: Tensor, values: Tensor | None = N
         if values.shape.rank not in (None, 1):
             raise InvalidArgumentError(f"'values' is a vector, not of shape {values.shape}")
         (count,) = values.shape.dims or (None,)
-        if None not in (n, count) and n != count:
-            raise InvalidArgumentError(f"there are {n} indices, but {count} values")
+        if n is not None and count is not None and n != count:
+            raise InvalidArgumentError(
+                f"{counted(n, 'index', 'indices')} cannot go with {counted(count, 'value')}"
+            )
     known = constant_value(dense_shape)
     if known is not None:
         checked_dims(known)
     (rank,) = dense_shape.shape.dims or (None,)
-    if None not in (r, rank) and r != rank:
+    if r is not None and rank is not None and r != rank:
         raise InvalidArgumentError(
-            f"each index has {r} numbers, but the dense shape has {rank} dimensions"
+            f"each index has {counted(r, 'number')}, but the dense shape has "
+            f"{counted(rank, 'dimension')}"
         )
     if r is not None and r > 64:
-        raise InvalidArgumentError(f"no tensor has {r} dimensions")
+        raise InvalidArgumentError(f"no tensor has {counted(r, 'dimension')}")
     shape = shape_from(dense_shape)
     return shape if r is None else shape.with_rank(r)
 

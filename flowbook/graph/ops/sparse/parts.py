@@ -13,7 +13,8 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -43,7 +44,8 @@ def _sliced_shapes(
             raise InvalidArgumentError(f"{name!r} is a vector, not of shape {vector.shape}")
         if not vector.shape.is_compatible_with(dense_shape.shape):
             raise InvalidArgumentError(
-                f"{name!r} has {vector.shape[0]} numbers for {dense_shape.shape[0]} dimensions"
+                f"{name!r} has {counted(vector.shape[0], 'number')} for "
+                f"{dense_shape.shape[0]} dimensions"
             )
         known = constant_value(vector)
         if known is not None and known.size and known.min() < 0:
@@ -57,7 +59,7 @@ def _slice(xp: Any, indices: Any, dense_shape: Any, start: Any, size: Any) -> An
     for name, vector in (("start", start), ("size", size)):
         if vector.shape != dense_shape.shape:
             raise InvalidArgumentError(
-                f"{name!r} has the shape {list(vector.shape)} for {len(dims)} dimensions"
+                f"{name!r} has the shape {list(vector.shape)} for {counted(len(dims), 'dimension')}"
             )
         checked_dims(vector, name)
     kept = xp.ones(len(indices), dtype=bool)
@@ -66,7 +68,7 @@ def _slice(xp: Any, indices: Any, dense_shape: Any, start: Any, size: Any) -> An
         offset = indices[:, axis] - start[axis]
         kept &= (offset >= 0) & (offset < size[axis])
     places = xp.flatnonzero(kept).astype(np.int64)
-    return places, indices[places] - start
+    return places, indices[places] - xp.asarray(start)
 
 
 sparse_slice: OpDef[tuple[Tensor, Tensor]] = OpDef(
@@ -75,7 +77,6 @@ sparse_slice: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "-> places: int64, new_indices: int64",
     infer=_sliced_shapes,
     kernel=_slice,
-    kinds=HOST,
     host_args=("dense_shape", "start", "size"),
     grad=NO_GRADIENT,
     aliases={},
@@ -203,7 +204,10 @@ def _joined(
     shapes = [checked_dims(row) for row in dense_shapes]
     at = in_range(axis, dense_shapes.shape[1])
     if len(shapes) != len(indices):
-        raise InvalidArgumentError(f"there are {len(indices)} indices, but {len(shapes)} shapes")
+        raise InvalidArgumentError(
+            f"{counted(len(indices), 'index', 'indices')} cannot go with "
+            f"{counted(len(shapes), 'shape')}"
+        )
     for each, dims in zip(indices, shapes, strict=True):
         check_sparse(each, dims)
     found = _concat_dims(shapes, at, expand_nonconcat_dims)
@@ -212,7 +216,7 @@ def _joined(
     for each, shape in zip(indices, shapes, strict=True):
         result[begin : begin + len(each), at] += offset
         begin, offset = begin + len(each), offset + shape[at]
-    return result, np.array(found, np.int64)
+    return result, xp.asarray(np.array(found, np.int64))
 
 
 sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
@@ -221,7 +225,6 @@ sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
     attributes={"axis": REQUIRED, "expand_nonconcat_dims": False},
     infer=_joined_shapes,
     kernel=_joined,
-    kinds=HOST,
     host_args=("dense_shapes",),
     grad=NO_GRADIENT,
     aliases={},

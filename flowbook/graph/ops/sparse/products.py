@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -24,9 +24,11 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import range as range_
 from flowbook.graph.ops.basis.indexing import strided_slice
 from flowbook.graph.ops.basis.joining import concat_op
-from flowbook.graph.ops.basis.shaping import shape_of, shape_op, transpose_op
+from flowbook.graph.ops.basis.permuting import transpose_op
+from flowbook.graph.ops.basis.shaping import shape_of, shape_op
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.reduction.reductions import reduce_max
+from flowbook.graph.ops.reduction.segments import combined
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, count_of
 
 __all__ = ["sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum"]
@@ -35,16 +37,20 @@ __all__ = ["sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum"]
 _CHUNK = 1 << 18
 
 
-def _compressed(xp: Any, rows: Any, columns: Any, values: Any, shape: tuple[int, int]) -> Any:
-    """SciPy's matrix of elements, by rows. What comes twice adds up."""
+def _times(
+    xp: Any, rows: Any, columns: Any, values: Any, shape: tuple[int, int], dense: Any
+) -> Any:
+    """A matrix of elements times a dense one. What comes twice adds up."""
+    if xp is not np:
+        return combined(xp, "add", values[:, None] * dense[columns], rows, shape[0], 0)
     from scipy.sparse import csr_matrix
 
     if (rows[1:] < rows[:-1]).any():
-        order = xp.argsort(rows, kind="stable")
+        order = np.argsort(rows, kind="stable")
         rows, columns, values = rows[order], columns[order], values[order]
-    ends = xp.zeros(shape[0] + 1, dtype=np.int64)
-    xp.cumsum(xp.bincount(rows, minlength=shape[0]), out=ends[1:])
-    return csr_matrix((values, columns, ends), shape=shape)
+    ends = np.zeros(shape[0] + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=shape[0]), out=ends[1:])
+    return csr_matrix((values, columns, ends), shape=shape) @ dense
 
 
 def _working(array: Any) -> Any:
@@ -106,8 +112,8 @@ def _product(
     rows, columns, left = indices[:, 0], indices[:, 1], _working(values)
     if adjoint_a:
         rows, columns, dims, left = columns, rows, dims[::-1], xp.conj(left)
-    matrix = _compressed(xp, rows, columns, left, dims)
-    return (matrix @ _working(right)).astype(values.dtype, copy=False)
+    found = _times(xp, rows, columns, left, (dims[0], dims[1]), _working(right))
+    return found.astype(values.dtype, copy=False)
 
 
 def _adjoint(matrix: Tensor) -> Tensor:
@@ -136,7 +142,6 @@ sparse_product: OpDef = OpDef(
     attributes={"adjoint_a": False, "adjoint_b": False},
     infer=_product_shape,
     kernel=_product,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=_product_gradient,
     aliases={},
@@ -227,7 +232,6 @@ sparse_sampled_product: OpDef = OpDef(
     T=NUMBERS,
     infer=_sampled_shape,
     kernel=_sampled,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=_sampled_gradient,
     aliases={},
@@ -266,8 +270,8 @@ def _check_segment_vectors(indices: Shape, segment_ids: Shape) -> None:
         )
 
 
-def _check_segments(segment_ids: Any, count: int) -> None:
-    falls = np.flatnonzero(segment_ids[1:] < segment_ids[:-1])
+def _check_segments(xp: Any, segment_ids: Any, count: int) -> None:
+    falls = xp.flatnonzero(segment_ids[1:] < segment_ids[:-1])
     if falls.size:
         at = int(falls[0]) + 1
         raise InvalidArgumentError(
@@ -296,13 +300,12 @@ def _combined(
             "a scalar has no rows" if count >= 0 else f"the number of segments is {count}"
         )
     check_indices(indices, len(data))
-    _check_segments(segment_ids, count)
+    _check_segments(xp, segment_ids, count)
     width = int(np.prod(data.shape[1:], dtype=np.int64))
     rows = _working(xp.reshape(data, (len(data), width)))
     weights = _weights(xp, segment_ids, count, combiner, rows.dtype)
-    matrix = _compressed(xp, segment_ids, indices, weights, (count, len(data)))
-    result = (matrix @ rows).astype(data.dtype, copy=False)
-    return xp.reshape(result, (count, *data.shape[1:]))
+    found = _times(xp, segment_ids, indices, weights, (count, len(data)), rows)
+    return xp.reshape(found.astype(data.dtype, copy=False), (count, *data.shape[1:]))
 
 
 def _combined_gradient(op: Operation, dy: Tensor) -> Any:
@@ -328,7 +331,6 @@ sparse_segment_op: OpDef = OpDef(
     attributes={"combiner": REQUIRED},
     infer=_segments_shape,
     kernel=_combined,
-    kinds=HOST,
     host_args=("num_segments",),
     grad=_combined_gradient,
     aliases={},
@@ -343,7 +345,7 @@ def _spread_shape(segments: Tensor, segment_ids: Tensor, combiner: str) -> Shape
 
 
 def _spread(xp: Any, segments: Any, segment_ids: Any, combiner: str) -> Any:
-    _check_segments(segment_ids, len(segments))
+    _check_segments(xp, segment_ids, len(segments))
     rows = xp.take(segments, segment_ids, axis=0)
     if combiner == "sum":
         return rows
@@ -372,7 +374,6 @@ sparse_segment_spread: OpDef = OpDef(
     attributes={"combiner": REQUIRED},
     infer=_spread_shape,
     kernel=_spread,
-    kinds=HOST,
     grad=_spread_gradient,
     aliases={},
     cost=_spreading_flops,

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -56,7 +56,6 @@ sparse_kept = OpDef(
     T=MOVABLE,
     infer=_kept_places,
     kernel=_kept,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -105,7 +104,6 @@ sparse_mask = OpDef(
     I=INDICES,
     infer=_some_places,
     kernel=_masked,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -178,7 +176,6 @@ sparse_fill_empty_rows: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "-> new_indices: int64, places: int64, empty_row_indicator: bool",
     infer=_filled_shapes,
     kernel=_fill_empty_rows,
-    kinds=HOST,
     host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
@@ -235,7 +232,6 @@ sparse_bounds = OpDef(
     "indices: int64 -> dense_shape: int64",
     infer=lambda indices: Shape.of((rank_of(indices),)),
     kernel=_bounds,
-    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -264,7 +260,7 @@ def _reset_shape(dense_shape: Tensor, new_shape: Tensor) -> Shape:
 
 def _reset(xp: Any, dense_shape: Any, new_shape: Any) -> Any:
     _check_reset(checked_dims(dense_shape), checked_dims(new_shape, "new shape"))
-    return new_shape
+    return xp.asarray(new_shape)
 
 
 sparse_reset_shape = OpDef(
@@ -272,7 +268,6 @@ sparse_reset_shape = OpDef(
     "dense_shape: int64, new_shape: int64 -> output: int64",
     infer=_reset_shape,
     kernel=_reset,
-    kinds=HOST,
     host_args=("dense_shape", "new_shape"),
     grad=NO_GRADIENT,
     aliases={0: 1},

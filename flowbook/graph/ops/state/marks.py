@@ -7,10 +7,10 @@ from typing import TypeVar
 from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.inference import no_flops, nothing
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.mark_types import TRAINING_MARK, UPDATE_MARK
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 
 __all__ = ["mark_as_update"]

@@ -67,7 +67,7 @@ class TensorHandle:
     `np.asarray`, the handle stands for the value, which is read-only, and on a CPU not copied.
 
     Attributes:
-        handle: the number that leads to it: what the placeholder of `fb.get_session_tensor` is fed.
+        handle: the number that leads to it, which the placeholder of `fb.get_session_tensor` takes.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "handle")
@@ -170,6 +170,11 @@ delete_tensor_op: OpDef[Operation] = OpDef(
 )
 
 
+def takes_handles(tensor: Tensor) -> bool:
+    """Whether a number is one that leads to a kept value: fed with a handle, it gets its number."""
+    return any(op.op_def in (get_tensor_op, delete_tensor_op) for op in tensor.consumers())
+
+
 def _kept() -> Tensor:
     """What keeps the values of the device that is asked for: all of them lie in one place."""
     with init_scope():
@@ -198,7 +203,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
     >>> handle_in, values = fb.get_session_tensor(None, fb.int32)
     >>> with fb.Session() as sess:
     ...     handle = sess.run(kept)
-    ...     print(sess.run(fb.reduce_sum(values), {handle_in: handle.handle}))
+    ...     print(sess.run(fb.reduce_sum(values), {handle_in: handle}))
     20
     """
     value = convert_to_tensor(data)
@@ -218,7 +223,7 @@ def get_session_tensor(
         name: the name scope.
 
     Returns:
-        `(placeholder, tensor)`: an int64 scalar to feed with the `handle` of a TensorHandle, and
+        `(placeholder, tensor)`: an int64 scalar to feed with a TensorHandle, or its `handle`, and
         the value, of any shape. No gradient flows through it.
 
     Raises:
@@ -245,8 +250,8 @@ def delete_session_tensor(handle: Any = None, name: str | None = None) -> tuple[
         name: the name scope.
 
     Returns:
-        `(placeholder, operation)`: an int64 scalar to feed with the `handle` of a TensorHandle, and
-        the operation.
+        `(placeholder, operation)`: an int64 scalar to feed with a TensorHandle, or its `handle`,
+        and the operation.
 
     Raises:
         FailedPreconditionError: in the run, if the value was let go of before.

@@ -11,7 +11,6 @@ from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.dtypes import MOVABLE, as_dtype
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -19,6 +18,7 @@ from flowbook.graph.model.errors import (
     NotFoundError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 

@@ -2,7 +2,8 @@
 
 A variable is a resource. Its `Variable` operation produces a handle; reads and writes take the
 handle. There are no reference dtypes: a read gives a value, and the order of reads and writes
-within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
+within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance. What writes is in
+`writing.py`, but for the operation that gives a variable its initial value.
 """
 
 from __future__ import annotations
@@ -18,40 +19,28 @@ from flowbook.graph.building.scopes import device, init_scope, name_scope
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
-from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import to_array
-from flowbook.graph.model.dtypes import INDICES, SMALL, DType, as_dtype
+from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
-from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
+from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
-from flowbook.graph.ops.state.temporary import is_temporary, write_temporary
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
-__all__ = [
-    "Variable",
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "count_up_to",
-    "is_variable_initialized",
-    "scatter_add",
-    "scatter_sub",
-    "scatter_update",
-]
+__all__ = ["Variable", "is_variable_initialized"]
 
-_TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
+# What each read and write says of its variable.
+TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 variable_op = OpDef(
     "Variable",
     "-> handle: resource",
-    attributes={**_TYPED, "trainable": True, "initial_digest": ""},
+    attributes={**TYPED, "trainable": True, "initial_digest": ""},
     infer=scalar,
     owns="variable",
     cost=no_flops,
@@ -65,7 +54,7 @@ def _variable_shape(*_: Any, shape: Shape, **__: Any) -> Shape:
 read_variable = OpDef(
     "ReadVariable",
     "variable: resource -> value: dtype",
-    attributes=_TYPED,
+    attributes=TYPED,
     infer=_variable_shape,
     kernel=lambda xp, variable: variable.read(),
     grad=lambda op, dy: dy,
@@ -88,7 +77,8 @@ is_initialized_op = OpDef(
 )
 
 
-def _written_shape(variable: Tensor, value: Tensor, *, shape: Shape, **_: Any) -> Shape:
+def written_shape(variable: Tensor, value: Tensor, *, shape: Shape, **_: Any) -> Shape:
+    """The shape of a variable that is given a value."""
     if not shape.is_compatible_with(value.shape):
         raise InvalidArgumentError(
             f"a value of shape {value.shape} does not fit the variable of shape {shape}"
@@ -99,8 +89,8 @@ def _written_shape(variable: Tensor, value: Tensor, *, shape: Shape, **_: Any) -
 assign_op = OpDef(
     "Assign",
     "variable: resource, value: dtype -> new_value: dtype",
-    attributes={**_TYPED, "is_initializer": False},
-    infer=_written_shape,
+    attributes={**TYPED, "is_initializer": False},
+    infer=written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
     grad=NO_GRADIENT,
     touches=WRITES,
@@ -108,73 +98,6 @@ assign_op = OpDef(
     aliases={0: 0},
     cost=no_flops,
 )
-
-
-def flops_of_value(operation: Operation) -> int:
-    """One for each element of what is written."""
-    return operation.inputs[-1].shape.size or 0
-
-
-assign_add_op = OpDef(
-    "AssignAdd",
-    "variable: resource, value: dtype -> new_value: dtype",
-    attributes=_TYPED,
-    infer=_written_shape,
-    kernel=lambda xp, variable, value: variable.update(xp.add, value),
-    grad=NO_GRADIENT,
-    touches=WRITES,
-    aliases={0: 0},
-    cost=flops_of_value,
-)
-
-assign_sub_op = OpDef(
-    "AssignSub",
-    "variable: resource, value: dtype -> new_value: dtype",
-    attributes=_TYPED,
-    infer=_written_shape,
-    kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
-    grad=NO_GRADIENT,
-    touches=WRITES,
-    aliases={0: 0},
-    cost=flops_of_value,
-)
-
-
-def _scattered_shape(
-    variable: Tensor, indices: Tensor, updates: Tensor, *, shape: Shape, **_: Any
-) -> Shape:
-    if shape.rank == 0:
-        raise InvalidArgumentError("a scalar variable has no rows to scatter into")
-    rows = indices.shape.concatenate(shape[1:] if shape.rank else UNKNOWN)
-    if updates.shape.rank != 0 and not rows.is_compatible_with(updates.shape):
-        raise InvalidArgumentError(
-            f"updates of shape {updates.shape} do not fit indices {indices.shape} "
-            f"into the variable of shape {shape}, which need {rows}"
-        )
-    return shape
-
-
-def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
-    """A write to rows: by a ufunc such as "add", or None for one that replaces them."""
-    return OpDef(
-        type_name,
-        "variable: resource, indices: I, updates: dtype -> new_value: dtype",
-        I=INDICES,
-        attributes=_TYPED,
-        infer=_scattered_shape,
-        kernel=lambda xp, variable, indices, updates: variable.scatter(
-            getattr(xp, ufunc) if ufunc else None, indices, updates
-        ),
-        grad=NO_GRADIENT,
-        touches=WRITES,
-        aliases={0: 0},
-        cost=flops_of_value if ufunc else no_flops,
-    )
-
-
-scatter_add_op = scatter_definition("ScatterAdd", "add")
-scatter_sub_op = scatter_definition("ScatterSub", "subtract")
-scatter_update_op = scatter_definition("ScatterUpdate", None)
 
 
 # What TensorFlow 1 has as methods, of which there is one way here.
@@ -299,7 +222,7 @@ class Variable(Arithmetic):
             with nullcontext() if caching_device is None else device(caching_device):
                 value = read_variable(handle, **typed, name="read")
             self._set(handle.op, initial, initializer, value, constraint)
-        self.graph.register_variable(self, is_named=name is not None)
+        self.graph.members.register_variable(self, is_named=name is not None)
 
     # Of the two it is __init__ that says what is given.
     __signature__ = inspect.signature(partial(__init__, None))  # type: ignore[arg-type]
@@ -392,7 +315,7 @@ class Variable(Arithmetic):
             raise InvalidArgumentError("the variable has no initializer or no read", op)
         self = object.__new__(cls)
         self._set(op, initializer.inputs[1], initializer, read.outputs[0])
-        op.graph.register_variable(self)
+        op.graph.members.register_variable(self)
         return self
 
     @property
@@ -457,139 +380,6 @@ class Variable(Arithmetic):
 
     def __repr__(self) -> str:
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-
-# How these change what is there.
-_COMBINED = {assign_op: "", assign_add_op: "add", assign_sub_op: "subtract"}
-
-
-def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
-    """Build a write to a variable."""
-    if isinstance(ref, Tensor) and ref.op.variable is not None:
-        ref = ref.op.variable
-    if isinstance(ref, Tensor) and op_def in _COMBINED and is_temporary(ref):
-        return write_temporary(ref, values[0], _COMBINED[op_def], name=name)
-    if not isinstance(ref, Variable):
-        raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
-            op_def.type, sites.capture()
-        )
-    if ref.dtype in SMALL and op_def not in (assign_op, scatter_update_op):
-        raise InvalidTypeError(
-            f"{ref.name} is {ref.dtype.name}, which is only stored",
-            hint=f"compute in another dtype and assign fb.cast(x, fb.{ref.dtype.name})",
-        ).at(op_def.type, sites.capture())
-    with ref.graph.as_default():
-        typed = {"dtype": ref.dtype, "shape": ref.shape}
-        result: Tensor = op_def(ref.handle, *values, **typed, **attributes, name=name)
-    return result
-
-
-def assign(ref: Any, value: Any, name: str | None = None) -> Tensor:
-    """Give a variable, or a part of one, a new value. No gradient flows through it.
-
-    Args:
-        ref: the variable, its handle, or a part of it such as `v[1:]`.
-        value: its new value, of its dtype and shape; for a part, of one that broadcasts to it.
-        name: the operation's name.
-
-    Returns:
-        The variable's value after the assignment, all of it.
-
-    Raises:
-        InvalidArgumentError: if the shape does not fit.
-        InvalidTypeError: if the dtype does not.
-
-    >>> import flowbook as fb
-    >>> v = fb.Variable([1, 2, 3])
-    >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.assign(v[1:], [5, 7])))
-    [1 5 7]
-    """
-    part = ref.op if isinstance(ref, Tensor) and ref.op.type == "StridedSlice" else None
-    if part is not None and part.inputs[0].op.op_def is read_variable:
-        variable = part.inputs[0].op.inputs[0].op.variable
-        how: dict[str, Any] = {"name": name, "key": part.attributes["key"]}
-        return write(op_named("StridedSliceAssign"), variable, value, [*part.inputs[1:]], **how)
-    return write(assign_op, ref, value, name=name)
-
-
-def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Add to a variable; no concurrent addition is lost. Arguments and errors as `assign`."""
-    return write(assign_add_op, ref, value, name=name)
-
-
-def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Subtract from a variable. Arguments and errors as `assign`."""
-    return write(assign_sub_op, ref, value, name=name)
-
-
-def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Add rows to those of a variable; rows named twice get both.
-
-    Args:
-        ref: a variable of shape [n, ...].
-        indices: int32 or int64 of any shape, each in [0, n).
-        updates: of shape `indices.shape + ref.shape[1:]`, or a scalar for all.
-        name: the operation's name.
-
-    Returns:
-        The variable's value afterwards.
-
-    Raises:
-        InvalidIndexError: in the run, if an index lies outside [0, n); nothing is written then.
-    """
-    return write(scatter_add_op, ref, indices, updates, name=name)
-
-
-def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Subtract rows from those of a variable. Arguments and errors as `scatter_add`."""
-    return write(scatter_sub_op, ref, indices, updates, name=name)
-
-
-def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
-    return write(scatter_update_op, ref, indices, updates, name=name)
-
-
-def _counted(variable: Tensor, *, limit: int, dtype: DType, shape: Shape) -> Shape:
-    if shape.rank not in (None, 0):
-        raise InvalidArgumentError(f"what counts is a scalar, not of shape {shape}")
-    return SCALAR
-
-
-count_up_to_op = OpDef(
-    "CountUpTo",
-    "variable: resource -> output: dtype",
-    attributes={"limit": REQUIRED, **_TYPED},
-    infer=_counted,
-    kernel=lambda xp, variable, limit: variable.count_up_to(limit),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=WRITES,
-    aliases={},
-    cost=no_flops,
-)
-
-
-@count_up_to_op.front
-def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
-    """The value of a variable, which then is one more, as long as it is below a limit.
-
-    Args:
-        ref: a scalar variable of dtype int32 or int64.
-        limit: an int.
-        name: the operation's name.
-
-    Returns:
-        The value before: in each run another, whichever thread runs.
-
-    Raises:
-        OutOfRangeError: in the run, once the variable has reached the limit.
-    """
-    dtype = getattr(ref, "dtype", None)
-    if isinstance(ref, Variable) and dtype not in INDICES:
-        raise InvalidTypeError(f"what counts is int32 or int64, not {ref.dtype.name}")
-    return write(count_up_to_op, ref, name=name, limit=int(limit))
 
 
 def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:

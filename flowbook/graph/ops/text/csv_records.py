@@ -10,6 +10,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, DType, float32, float64, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -74,7 +75,9 @@ def _decode(
             fields = _fields(record, field_delim, use_quote_delim)
             if len(fields) != len(Tout) if not select_cols else len(fields) <= columns[-1]:
                 count = f"more than {columns[-1]}" if select_cols else len(Tout)
-                raise InvalidArgumentError(f"{record!r:.60} has {len(fields)} fields, not {count}")
+                raise InvalidArgumentError(
+                    f"{record!r:.60} has {counted(len(fields), 'field')}, not {count}"
+                )
         except InvalidArgumentError as error:
             raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
         rows.append(fields)
@@ -194,7 +197,8 @@ def decode_csv(
         raise InvalidArgumentError(f"select_cols are in ascending order, not {list(columns)}")
     if columns and len(columns) != len(record_defaults):
         raise InvalidArgumentError(
-            f"there are {len(record_defaults)} defaults for {len(columns)} fields"
+            f"there are {counted(len(record_defaults), 'default')} for "
+            f"{counted(len(columns), 'field')}"
         )
     defaults = [convert_to_tensor(default) for default in record_defaults]
     for default in defaults:

@@ -10,11 +10,13 @@ import numpy as np
 
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType, as_dtype, float32, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.numerics.examples import example_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape
@@ -287,10 +289,10 @@ def _placed(key: str, feature: SparseFeature) -> Placed:
     )
     if not keys or len(keys) != len(sizes):
         raise InvalidArgumentError(
-            f"feature {key!r} has {len(keys)} index keys and {len(sizes)} sizes"
+            f"feature {key!r} has {len(keys)} index keys and {counted(len(sizes), 'size')}"
         )
     for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        if (as_whole(size) or 0) < 1:
             raise InvalidArgumentError(f"the size of feature {key!r} is from 1 on, not {size!r}")
     for each in (*keys, feature.value_key):
         if not isinstance(each, str):

@@ -10,6 +10,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -100,7 +101,8 @@ def _steps_of_lists(record: bytes) -> Callable[..., Any]:
         for number, row in enumerate(rows):
             if row.size != math.prod(dims):
                 raise InvalidArgumentError(
-                    f"step {number} (the first is 0) of feature {name!r} has {row.size} values, "
+                    f"step {number} (the first is 0) of feature {name!r} has "
+                    f"{counted(row.size, 'value')}, "
                     f"not the {math.prod(dims)} of shape {list(dims)}"
                 )
         return [row.reshape(dims) for row in rows]
@@ -118,7 +120,8 @@ def _steps_of_features(record: bytes) -> Callable[..., Any]:
             return None
         if values.size % math.prod(dims):
             raise InvalidArgumentError(
-                f"feature {name!r} has {values.size} values, which are no multiple of the "
+                f"feature {name!r} has {counted(values.size, 'value')}, which are no multiple "
+                "of the "
                 f"{math.prod(dims)} of shape {list(dims)}"
             )
         return list(values.reshape(-1, *dims))

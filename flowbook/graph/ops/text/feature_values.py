@@ -8,6 +8,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -66,7 +67,8 @@ def _parse(
             part = target[place]
             if values.size != np.size(part):
                 raise InvalidArgumentError(
-                    f"feature {name!r} of example {_number(place)}has {values.size} values, "
+                    f"feature {name!r} of example {_number(place)}has "
+                    f"{counted(values.size, 'value')}, "
                     f"not the {np.size(part)} of shape {list(np.shape(part))}"
                 )
             target[(*place, ...)] = values.reshape(np.shape(part))
@@ -103,7 +105,8 @@ def _in_places(
     for key, column, size in zip(index_keys, columns, sizes, strict=True):
         if len(column) != len(values):
             raise InvalidArgumentError(
-                f"has {len(column)} places in feature {key!r} for {len(values)} values in "
+                f"has {len(column)} places in feature {key!r} for "
+                f"{counted(len(values), 'value')} in "
                 f"{value_key!r}"
             )
         wrong = column[(column < 0) | (column >= size)]

@@ -14,7 +14,8 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.gathering import gather
-from flowbook.graph.ops.basis.shaping import shape_argument, transpose
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import shape_argument
 
 
 @dataclass(frozen=True)

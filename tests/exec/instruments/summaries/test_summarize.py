@@ -178,7 +178,7 @@ def test_graph_summaries_are_those_that_live() -> None:
     model = Model()
     found = model.graph.summaries()
     assert [op.type for op in found] == ["ScalarSummary", "HistogramSummary"]
-    model.graph.retire(found[0])
+    model.graph.members.retire(found[0])
     assert model.graph.summaries() == found[1:]
 
 

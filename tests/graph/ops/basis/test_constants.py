@@ -70,7 +70,7 @@ def test_floats_of_large_integers() -> None:
 def test_a_constants_shape() -> None:
     assert evaluate(fb.constant(3, shape=[2, 2])).tolist() == [[3, 3], [3, 3]]
     assert evaluate(fb.constant([1, 2, 3, 4], shape=[2, 2])).tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(fb.errors.InvalidArgumentError, match="3 values do not fit"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="3 values cannot fit"):
         fb.constant([1, 2, 3], shape=[2, 2])
 
 

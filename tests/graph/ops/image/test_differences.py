@@ -44,7 +44,7 @@ def test_structural_similarity(settings: Any) -> None:
         for n in range(2)
     ]
     np.testing.assert_allclose(evaluate(image.ssim(x, y, 1.0, *settings)), wanted, rtol=1e-4)
-    single = image.ssim(x[0], y[0], 1.0, *settings)
+    single = image.ssim(x[0], y[0], np.float64(1.0), *map(np.array, settings))
     assert single.shape == ()
     np.testing.assert_allclose(evaluate(single), wanted[0], rtol=1e-4)
     np.testing.assert_allclose(

@@ -230,6 +230,7 @@ def test_equations_are_checked(equation: str, message: str) -> None:
         (lambda: fb.matrix_solve_ls(FLAT, FLAT, l2_regularizer=-1.0), "not negative"),
         (lambda: fb.matrix_solve_ls(FLAT, FLAT, 0.5, fast=False), "no l2_regularizer"),
         (lambda: fb.matrix_diag_part(FLAT, k=(1, 0)), "lowest, highest"),
+        (lambda: fb.matrix_diag(FLAT, padding_value=[1, 2]), "is a number"),
         (lambda: fb.lu(ONES, fb.float32), "int32 or int64"),
         (lambda: fb.cholesky(np.ones((2, 2), np.float16)), "one of float32"),
         (lambda: fb.matrix_band_part(FLAT, fb.placeholder(fb.int32), 0), "fixed when"),

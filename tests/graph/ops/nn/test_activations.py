@@ -154,6 +154,11 @@ def test_poisson_loss_of_no_counts() -> None:
         assert np.isfinite(slope).all()
 
 
+def test_full_poisson_loss_of_negative_counts_has_no_value() -> None:
+    loss = fb.nn.log_poisson_loss([-0.5, 0.0, 1.0, np.nan], fb.zeros([4]), True)
+    assert np.isnan(evaluate([loss])[0]).tolist() == [True, False, False, True]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -110,7 +110,7 @@ def test_the_first_gradient_does_not_prepare_a_second() -> None:
 @pytest.mark.parametrize(
     ("given", "lengths", "message"),
     [
-        (SOME, [1, 5], "sequence 0 has 2 labels for 1 steps"),
+        (SOME, [1, 5], "sequence 0 has 2 labels for 1 step"),
         (SOME, [7, 5], "sequence 0 has length 7, of 6 steps"),
         (SOME, [6, -1], "length -1"),
         (labels([[0, 0]], [3]), [6, 5], "label 3 is out of range"),

@@ -194,7 +194,7 @@ def test_what_no_queue_can_be() -> None:
 
 def test_elements_that_do_not_fit_are_refused_where_they_are_built() -> None:
     queue = fb.FIFOQueue(10, [fb.int32, fb.float32], shapes=[[], [2]], name="q")
-    with pytest.raises(fb.errors.InvalidArgumentError, match=r"1 components .* 'q', which has 2"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"1 component .* 'q', which has 2"):
         queue.enqueue(1)
     with pytest.raises(fb.errors.InvalidTypeError, match="is float32 where int32 is wanted"):
         queue.enqueue((fb.constant(1.0), [1.0, 2.0]))
@@ -600,8 +600,18 @@ def test_operations_share_a_queue_by_its_name(sess: fb.Session) -> None:
 def test_what_differs_is_named(sess: fb.Session, make: Any, what: str) -> None:
     one = fb.FIFOQueue(10, fb.float32, shapes=[[]], shared_name="s")
     sess.run(one.enqueue(3.0))
-    with pytest.raises(fb.errors.InvalidArgumentError, match=what):
-        sess.run(make().size())
+    another = make()
+    with pytest.raises(fb.errors.InvalidArgumentError, match=what) as caught:
+        sess.run(another.size())
+    assert caught.value.operation is another.op
+    assert "defined at " in str(caught.value)
+
+
+def test_a_capacity_may_be_a_number_of_numpys(sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(np.int64(2), fb.int32, shapes=[[]])
+    assert type(queue.op.attributes["capacity"]) is int
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(queue.enqueue_many([1, 2, 3]), timeout=0.01)
 
 
 def test_sessions_share_a_queue_in_a_named_container() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.devices.simulated import Simulated
 from tests.graph.ops.queues.waiting import begun
 
 
@@ -32,6 +33,39 @@ def test_gradients_are_added_up(sess: fb.Session, reduction: str, expected: list
     sess.run(put, {g: [3.0, 6.0]})
     assert waiting.result().tolist() == expected
     assert sess.run(size) == 0
+
+
+@pytest.mark.parametrize(("reduction", "expected"), [("MEAN", [2.0, 4.0]), ("SUM", [6.0, 12.0])])
+def test_gradients_are_added_up_where_they_are(reduction: str, expected: list[float]) -> None:
+    g = fb.placeholder(fb.float32, [2])
+    with fb.device("simulated:0"):
+        total = fb.ConditionalAccumulator(fb.float32, shape=[2], reduction_type=reduction)
+        put, taken = total.apply_grad(g * 1.0), total.take_grad(3) * 1.0
+    size = total.num_accumulated()
+    device = Simulated()
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        assert sess.explain(put, {g: (2,)}).transferred_bytes == 8  # What is fed.
+        waiting = begun(sess, total, taken)
+        for value in (1.0, 2.0):
+            sess.run(put, {g: [value, 2 * value]})
+        assert device.used >= 8
+        assert sess.run(size) == 2
+        sess.run(put, {g: [3.0, 6.0]})
+        assert waiting.result().tolist() == expected
+        assert sess.run(size) == 0
+
+
+def test_what_has_been_added_up_moves_along() -> None:
+    g = fb.placeholder(fb.float32, [2])
+    total = fb.ConditionalAccumulator(fb.float32, shape=[2])
+    put, taken = total.apply_grad(g), total.take_grad(3)
+    device = Simulated()
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        for value, there in ((1.0, "simulated:0"), (2.0, "cpu:0"), (3.0, "simulated:0")):
+            sess.replace({total.op: there}, timeout=60)
+            sess.run(put, {g: [value, 2 * value]})
+            assert (device.used >= 8) is (there == "simulated:0")
+        assert sess.run(taken).tolist() == [2.0, 4.0]
 
 
 def test_stale_gradients_are_dropped(sess: fb.Session) -> None:
@@ -68,8 +102,9 @@ def test_gradients_that_do_not_fit(sess: fb.Session) -> None:
     sess.run(put, {x: [1.0, 2.0]})
     with pytest.raises(fb.errors.InvalidArgumentError, match="'total' of shape"):
         sess.run(put, {x: [1.0]})
-    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit 'total'"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit 'total'") as caught:
         total.apply_grad([[1.0]])
+    assert "total.apply_grad([[1.0]])" in str(caught.value)
     with pytest.raises(fb.errors.InvalidArgumentError, match="at least one gradient"):
         sess.run(total.take_grad(0))
     with pytest.raises(fb.errors.InvalidArgumentError, match="'MEAN' or 'SUM'"):
@@ -98,6 +133,14 @@ def test_rows_are_added_up_each_for_itself(sess: fb.Session, reduction: str) -> 
     last = [3.0, 4.0] if reduction == "MEAN" else [6.0, 8.0]
     assert found.values.tolist() == [[3.0, 4.0], last]
     assert found.dense_shape.tolist() == [9, 2]
+    # The same by their parts.
+    for rows, values in (([4, 0], [[1.0, 2.0], [3.0, 4.0]]), ([4], [[5.0, 6.0]])):
+        sess.run(total.apply_grad(rows, values, [9, 2], local_step=1))
+    indices, values, shape = sess.run(total.take_grad(2))
+    assert (indices.tolist(), values.tolist()) == ([0, 4], [[3.0, 4.0], last])
+    assert shape.tolist() == [9, 2]
+    sess.run(total.apply_grad([4], [[5.0, 6.0]], local_step=1))
+    assert sess.run(total.num_accumulated()) == 0  # It is stale.
     wrong = fb.IndexedSlices(fb.constant([[1.0]]), fb.constant([0]))
     with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit accumulator"):
         sess.run(total.apply_indexed_slices_grad(wrong))
@@ -172,15 +215,16 @@ def test_elements_that_are_given_up_stay(sess: fb.Session) -> None:
 
 def test_what_does_not_fit_a_barrier(sess: fb.Session) -> None:
     barrier = barrier_of_two()
-    with pytest.raises(fb.errors.InvalidArgumentError, match="there is no component 2"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="there is no component 2") as caught:
         barrier.insert_many(2, ["a"], [1.0])
+    assert 'barrier.insert_many(2, ["a"], [1.0])' in str(caught.value)
     with pytest.raises(fb.errors.InvalidArgumentError, match="do not fit values"):
         sess.run(barrier.insert_many(0, ["a", "b"], [1.0]))
     with pytest.raises(fb.errors.InvalidArgumentError, match="component 1 is of shape"):
         sess.run(barrier.insert_many(1, ["a"], ["x"]))
     with pytest.raises(fb.errors.InvalidArgumentError, match="no fewer than 0"):
         sess.run(barrier.take_many(-1))
-    with pytest.raises(fb.errors.InvalidArgumentError, match="1 shapes do not fit 2"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="1 shape cannot fit 2"):
         fb.Barrier([fb.int32, fb.int32], shapes=[[]])
     with pytest.raises(fb.errors.InvalidArgumentError, match="have to be known"):
         fb.Barrier([fb.int32], shapes=[[None]])

@@ -71,7 +71,7 @@ def test_lengths_may_be_constants_of_the_graph() -> None:
     ("function", "message"),
     [
         (lambda: fb.fft2d(np.ones(3, np.complex64)), "2 dimensions"),
-        (lambda: fb.rfft(np.float32(3)), "1 dimensions"),
+        (lambda: fb.rfft(np.float32(3)), "1 dimension"),
         (lambda: fb.rfft2d(np.ones((3, 3), np.float32), [3]), "each of 2"),
         (lambda: fb.rfft(np.ones(3, np.float32), [-1]), "each of 1"),
         (lambda: fb.rfft(np.ones(3, np.complex64)), "one of float32, float64"),

@@ -471,7 +471,7 @@ ERRORS = {
     "no sparse tensor": (lambda x: fb.sparse.reorder(3.0), "a SparseTensor is wanted, not 3.0"),
     "indices": (lambda x: fb.SparseTensor([0, 1], [1.0], [2]), r"\[n, r\], not \[2\]"),
     "kind": (lambda x: fb.SparseTensor([[0.5]], [1.0], [2]), "where int64 is wanted"),
-    "count": (lambda x: fb.SparseTensor([[0]], [1.0, 2.0], [2]), "1 indices, but 2 values"),
+    "count": (lambda x: fb.SparseTensor([[0]], [1.0, 2.0], [2]), "1 index cannot go with 2 values"),
     "rank": (lambda x: fb.SparseTensor([[0]], [1.0], [2, 2]), "1 numbers.* 2 dimensions"),
     "as a tensor": (lambda x: fb.add(x, 1.0), "stands where a dense tensor is wanted"),
     "convert": (fb.convert_to_tensor, "fb.sparse.to_dense"),

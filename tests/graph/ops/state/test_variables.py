@@ -128,7 +128,7 @@ def test_a_retired_variable_is_read_and_initialised() -> None:
     for variable in (V, W):
         for op in variable.graph.operations:
             if op.name.startswith(variable.op.name):
-                op.graph.retire(op)
+                op.graph.members.retire(op)
     with fb.control_dependencies([fb.no_op()]):
         read = W + 1.0
     assert evaluate(read) == 3.0

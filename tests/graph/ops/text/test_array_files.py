@@ -118,7 +118,7 @@ def test_columns_of_parquet() -> None:
     assert (found["n"].tolist(), found["x"].tolist()) == ([1, 2, 3], [0.5, 1.5, 2.5])
     with pytest.raises(fb.errors.NotFoundError, match="no column 'y'; it has n, x, word, gap"):
         run(fb.decode_parquet(content, {"y": fb.int64}))
-    with pytest.raises(Wrong, match="'gap' lacks 1 values"):
+    with pytest.raises(Wrong, match="'gap' lacks 1 value"):
         run(fb.decode_parquet(content, {"gap": fb.int64}))
     with pytest.raises(Wrong, match=r"column 'n' is int64 \[3\], and int32"):
         run(fb.decode_parquet(content, {"n": fb.int32}))

@@ -205,7 +205,7 @@ def test_sparse_features_that_do_not_fit_are_named() -> None:
     good = fb.serialize_example({"i": [0], "v": [1.5]})
     feature = {"x": fb.SparseFeature("i", "v", fb.float32, 4)}
     for values, words in (
-        ({"i": [0, 1], "v": [1.0]}, "example 1 .*has 2 places in feature 'i' for 1 values in 'v'"),
+        ({"i": [0, 1], "v": [1.0]}, "example 1 .*has 2 places in feature 'i' for 1 value in 'v'"),
         ({"i": [4], "v": [1.0]}, "has the place 4 in feature 'i', where there are 4, from 0 on"),
         ({"i": [-1], "v": [1.0]}, "has the place -1"),
         ({"i": [1.0], "v": [1.0]}, "example 1 .*feature 'i' holds float32, not int64"),
@@ -214,7 +214,7 @@ def test_sparse_features_that_do_not_fit_are_named() -> None:
         with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError, match=words):
             sess.run(found)
     for arguments, words in (
-        ((["i", "j"], "v", fb.float32, 4), "2 index keys and 1 sizes"),
+        ((["i", "j"], "v", fb.float32, 4), "2 index keys and 1 size"),
         (("i", "v", fb.float32, 0), "size of feature 'x' is from 1 on"),
         ((3, "v", fb.float32, 4), "keys of feature 'x' are names, not 3"),
         (("i", "v", fb.int32, 4), "not int32"),

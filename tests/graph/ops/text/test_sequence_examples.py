@@ -88,7 +88,7 @@ def test_what_is_missing() -> None:
 def test_what_does_not_fit_is_named() -> None:
     wrong, step = fb.errors.InvalidArgumentError, fb.FixedLenSequenceFeature
     record = fb.serialize_sequence_example({}, {"a": [[1, 2], [3]]})
-    with pytest.raises(wrong, match=r"step 1 .* of feature 'a' has 1 values, not the 2"):
+    with pytest.raises(wrong, match=r"step 1 .* of feature 'a' has 1 value, not the 2"):
         run(fb.parse_single_sequence_example(record, {}, {"a": step([2], fb.int64)}))
     with pytest.raises(wrong, match="'a' holds int64, not float32"):
         run(fb.parse_single_sequence_example(record, {}, {"a": step([2], fb.float32)}))

@@ -254,7 +254,7 @@ def test_records_that_are_none() -> None:
     with fb.Session() as sess:
         for record, message in (
             ("1,2", r"b'1,2' has 2 fields, not 3 \(record 1\)"),
-            ("", "has 1 fields, not 3"),
+            ("", "has 1 field, not 3"),
             ("1,,x", r"field 1 of b'1,,x' is missing \(record 1\)"),
             ("1,2.5,x", "field 1 of .* is to be int64: b'2.5' is no whole number .record 1."),
             ("y,2,x", "field 0 of b'y,2,x' is to be float32: b'y' is no number .record 1."),
@@ -279,7 +279,7 @@ def test_records_that_are_none() -> None:
     [
         ({"field_delim": ", "}, "field_delim is one character"),
         ({"select_cols": [1, 0, 2]}, "ascending order"),
-        ({"select_cols": [1]}, "3 defaults for 1 fields"),
+        ({"select_cols": [1]}, "3 defaults for 1 field"),
         ({"record_defaults": [True]}, "not read as bool"),
         ({"record_defaults": [[1.0, 2.0]]}, "a default is a scalar"),
     ],

@@ -150,9 +150,12 @@ def _col2im(node: Node, x: Any, *_: Any) -> Any:
     dilations = node.get("dilations", [1] * rank)
     pads = node.get("pads", [0] * (2 * rank))
     padded = [d + pads[i] + pads[rank + i] for i, d in enumerate(image)]
+    counts = [
+        (padded[i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)
+    ]
+    node.compute(product(block) * product(counts))
     places = np.zeros((1, 1), np.int64)
-    for i in range(rank):
-        count = (padded[i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
+    for i, count in enumerate(counts):
         along = np.arange(block[i])[:, None] * dilations[i] + np.arange(count)[None] * strides[i]
         places = places[:, None, :, None] * padded[i] + along[None, :, None, :]
         places = places.reshape(places.shape[0] * block[i], -1)

@@ -73,15 +73,14 @@ def _counted(node: Node, x: Any) -> Any:
         if not grams:
             continue
         total = fb.zeros([1, len(grams)], fb.float32)
-        skips = node.need("max_skip_count") + 1 if n > 1 else 1
-        for step in range(1, skips + 1) if is_wanted else ():
+        # So many steps leave room for a gram.
+        most = min(node.need("max_skip_count") + 1, (length - 1) // (n - 1)) if n > 1 else 1
+        node.spend(most)
+        for step in range(1, most + 1) if is_wanted and length else ():
             places = length - (n - 1) * step
-            if places > 0:
-                windows = [rows[:, k * step : k * step + places] for k in range(n)]
-                found = fb.equal(
-                    fb.expand_dims(fb.stack(windows, -1), 2), fb.constant(grams, x.dtype)
-                )
-                total = total + fb.count_nonzero(fb.reduce_all(found, -1), 1, dtype=fb.float32)
+            windows = [rows[:, k * step : k * step + places] for k in range(n)]
+            found = fb.equal(fb.expand_dims(fb.stack(windows, -1), 2), fb.constant(grams, x.dtype))
+            total = total + fb.count_nonzero(fb.reduce_all(found, -1), 1, dtype=fb.float32)
         counts.append(fb.broadcast_to(total, shape_vector([sizes(node, rows)[0], len(grams)])))
     found = fb.concat(counts, 1)
     if node.need("mode") == "IDF":

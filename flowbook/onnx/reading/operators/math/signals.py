@@ -60,6 +60,7 @@ def _stft(node: Node, x: Any, step: Any, window: Any = None, length: Any = None)
     if x.shape.rank == 2:
         x = fb.expand_dims(x, -1)
     count = (node.size(x, 1) - size) // hop + 1
+    node.compute(count * size)
     places = np.arange(count)[:, None] * hop + np.arange(size)[None]
     frames = fb.gather(_complex(node, x), places, axis=1)
     if window is not None:
@@ -71,6 +72,7 @@ def _stft(node: Node, x: Any, step: Any, window: Any = None, length: Any = None)
 def _mel_weights(node: Node, *_: Any) -> Any:
     bins, length, rate, low, high = (node.number(i) for i in range(5))
     spectrum = length // 2 + 1
+    node.compute(spectrum * bins)
 
     def mel(hertz: Any) -> Any:
         return 2595 * np.log10(1 + hertz / 700)

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, TypeVar
 
-from flowbook.graph.model.assigned import Targets, assigned
+from flowbook.graph.model.origin.assigned import Targets, assigned
 
 if TYPE_CHECKING:
-    from flowbook.graph.model.author import Author
+    from flowbook.graph.model.origin.author import Author
 
 Built = TypeVar("Built")
 
-_PACKAGE = os.path.abspath(os.path.join(__file__, "../../..")) + os.sep
+_PACKAGE = os.path.abspath(os.path.join(__file__, "../../../..")) + os.sep
 
 # Python's own modules and installed packages are nobody's to edit.
 _STANDARD = os.path.dirname(os.__file__) + os.sep

@@ -15,9 +15,9 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flowbook.graph.model.assigned import Targets
 from flowbook.graph.model.mark_types import UPDATE_MARK
-from flowbook.graph.model.site import DerivedSite, Site
+from flowbook.graph.model.origin.assigned import Targets
+from flowbook.graph.model.origin.site import DerivedSite, Site
 
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
@@ -75,10 +75,10 @@ def _tells(variable: str, name: str) -> bool:
 def _targets(operation: Operation) -> Targets:
     graph = operation.graph
     with graph.lock:
-        state = graph.version, graph.keeps
+        state = graph.version, graph.members.keeps
         known = _known.get(graph)
         if known is None or known[0] != state:
-            known = _known[graph] = state, _names(graph.as_last_built())
+            known = _known[graph] = state, _names(graph.members.as_last_built())
     return known[1].get(operation.id, ())
 
 

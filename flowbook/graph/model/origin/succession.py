@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from flowbook.graph.model.site import Site
+    from flowbook.graph.model.origin.site import Site
 
 
 class Lasting(Protocol):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph.model.called import called, described, tensor_called, variable_name
+from flowbook.graph.model.origin.called import called, described, tensor_called, variable_name
 
 
 def names() -> dict[str, str]:

@@ -48,12 +48,14 @@ class Turns:
                 # What one has sent may be what another waits for.
                 call = self._reported() or self._waited_for()
                 if call is None:
-                    return
+                    break
                 for number, execution in enumerate(self.executions):
                     self._in(number, partial(execution.take_report, call))
         except BaseException:
             self.end()
             raise
+        for runner, execution in zip(self._runners, self.executions, strict=True):
+            runner.keep_tally_of(execution)
 
     def fetched(self, number: int, place: int) -> Any:
         """What a part has to return, by its place there; None if it is not there yet."""

@@ -11,26 +11,25 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.code.tally import Tallies
-from flowbook.exec.engine.executor import Executions, Overseer
+from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.given_up import LONGEST_WAIT
-from flowbook.exec.engine.part_threads import begin
-from flowbook.exec.engine.rendezvous import Port, Rendezvous
+from flowbook.exec.engine.overseer import Overseer
+from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous
+from flowbook.exec.engine.parts.threads import begin
+from flowbook.exec.engine.parts.turns import Turns
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.turns import Turns
+from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.gate import Passage, shares
-from flowbook.exec.resources.random_state import Draws
-from flowbook.exec.resources.store import Store
 from flowbook.graph.model.errors import ResourceExhaustedError
 
 # A part's number, what it fetched, and why it failed.
@@ -43,27 +42,23 @@ class Joint:
     Args:
         program: what runs.
         devices: the devices, by their names.
-        store: where its resources live.
+        engine: what it runs in.
         is_late: for each of the program's feeds whether it arrives after the step has begun; empty
             if none does.
-        executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
-        tallies: where it is kept what loops and branches did.
         overseers: who is told of each part that waits.
 
     Attributes:
-        epoch, seen: see `Runner`.
+        epoch, seen, whole: see `Runner`.
     """
 
     def __init__(
         self,
         program: Program,
         devices: Mapping[str, Device],
-        store: Store,
+        engine: Engine,
         is_late: Sequence[bool] = (),
-        executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
-        tallies: Tallies | None = None,
         overseers: Sequence[Overseer] = (),
     ) -> None:
         self._program = program
@@ -72,16 +67,18 @@ class Joint:
             Runner(
                 program._replace(parts=(part,)),
                 device,
-                store,
+                engine,
                 [is_late[place] for place in part.feeds[:-1]] if is_late else (),
-                executions,
                 instruments,
-                tallies=tallies,
                 overseer=overseer,
             )
             for part, device, overseer in zip_longest(program.parts, self._devices, overseers)
         ]
-        self._gates = store.gates(frozenset().union(*[r.written for r in self._runners]))
+        self._incarnations = {device.name: device.incarnation for device in self._devices}
+        gates = engine.store.gates(frozenset().union(*[r.written for r in self._runners]))
+        draws = any(runner.whole.draws for runner in self._runners)
+        what = partial(_described, self._devices)
+        self.whole = Undivided(gates, draws, runs_users_code=True, what=what)
         self._writes = [bool(runner.written) for runner in self._runners]
         self.epoch = -1
         self.seen = (-1, 0)
@@ -97,28 +94,15 @@ class Joint:
         Raises:
             StepFailed: which node of which part failed first, and why.
         """
-        passage = Passage(self._gates, self._described, deadline)
-        if self._gates:
-            return passage.around(self._run_drawing, feeds, deadline, passage)  # type: ignore[no-any-return]
-        return self._run_drawing(feeds, deadline, passage)
-
-    def _described(self) -> str:
-        """The step, to whoever waits for it."""
-        return f"a step on {', '.join(device.name for device in self._devices)}"
-
-    def _run_drawing(
-        self, feeds: Sequence[Any], deadline: float | None, passage: Passage
-    ) -> Sequence[Any]:
-        if self._draws:
-            return Draws().during(self._run, feeds, deadline, passage)  # type: ignore[no-any-return]
-        return self._run(feeds, deadline, passage)
-
-    @cached_property
-    def _draws(self) -> bool:
-        return any(runner.draws for runner in self._runners)
+        whole = self.whole
+        passage = whole.passage(deadline)
+        run = self._run, feeds, deadline, passage
+        if whole.gates:
+            return passage.around(whole.drawing, *run)  # type: ignore[no-any-return]
+        return whole.drawing(*run)  # type: ignore[no-any-return]
 
     def _run(self, feeds: Sequence[Any], deadline: float | None, passage: Passage) -> Sequence[Any]:
-        rendezvous = Rendezvous(len(self._runners))
+        rendezvous = Rendezvous(len(self._runners), self._incarnations)
         ended: _Ended = queue.SimpleQueue()
         given = [
             [*self._fed(number, feeds), Port(rendezvous, self._devices[number], share)]
@@ -154,15 +138,11 @@ class Joint:
 
     def begin(self) -> Turns:
         """Begin a step whose feeds arrive late; nothing has run yet."""
-        rendezvous = Rendezvous(len(self._runners))
-        passages = shares(Passage((), self._described, None), self._writes)
+        rendezvous = Rendezvous(len(self._runners), self._incarnations)
+        passages = shares(Passage((), partial(_described, self._devices), None), self._writes)
         devices = zip(self._devices, passages, strict=True)
         ports = [Port(rendezvous, device, passage) for device, passage in devices]
         return Turns(self._runners, ports)
-
-    def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that runs a part of it, inside of the gates of what it writes."""
-        return Passage(self._gates, self._described, deadline).call_known(function, *arguments)
 
     def feed(self, step: Turns, place: int, value: Any) -> None:
         """Give a late feed its value, on each device that takes it."""
@@ -202,6 +182,11 @@ class Joint:
             name, shape = self._program.feeds[place].name, list(np.shape(value))
             error.details.append(f"on its way there: what {name!r} is fed with, {shape}")
             raise
+
+
+def _described(devices: Sequence[Device]) -> str:
+    """A step, to whoever waits for it."""
+    return f"a step on {', '.join(device.name for device in devices)}"
 
 
 def _run_part(

@@ -4,6 +4,9 @@ Each step has a rendezvous of its own. A value is sent under a key that names th
 the tensor, and within a loop the iteration; it is received once, before or after it was sent. What
 is on its way lies in host memory and belongs to nobody else.
 
+A key also holds the incarnation of the device that sends. A device that was started anew has lost
+what it held for the step, so that what it sends, or would receive, is refused.
+
 When a part fails, the rendezvous is aborted: whoever waits, or comes later, fails too, at whatever
 it waits.
 """
@@ -11,19 +14,34 @@ it waits.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.executor import Parts
+from flowbook.exec.engine.under_way import Parts
 from flowbook.exec.plan.failure import LoopPlace
 from flowbook.exec.resources.gate import Share
-from flowbook.graph.definition.op_def import AsyncContext
-from flowbook.graph.model.errors import CancelledError, InternalError
+from flowbook.graph.definition.async_context import AsyncContext
+from flowbook.graph.model.errors import AbortedError, CancelledError, InternalError
 from flowbook.graph.model.retag import DEAD
 
-Key = tuple[str, tuple[LoopPlace, ...]]
+
+class Key(NamedTuple):
+    """What a value is sent and received under.
+
+    Attributes:
+        source: the name of the device that sends.
+        incarnation: of that device.
+        edge: the two devices and the tensor, as the partition names them.
+        loops: which iteration of which loops, the innermost first.
+    """
+
+    source: str
+    incarnation: int
+    edge: str
+    loops: tuple[LoopPlace, ...] = ()
 
 
 class Rendezvous:
@@ -31,14 +49,17 @@ class Rendezvous:
 
     Args:
         parts: how many there are.
+        incarnations: of each device, by its name, the one that the step was prepared for.
 
     Attributes:
         aborted: why the step has failed, if it has.
+        incarnations: as given.
         parts: those that are under way.
     """
 
-    def __init__(self, parts: int) -> None:
+    def __init__(self, parts: int, incarnations: Mapping[str, int]) -> None:
         self.parts = Parts(parts)
+        self.incarnations = incarnations
         self._lock = threading.Lock()
         self._sent: dict[Key, Any] = {}
         self._waiting: dict[Key, Receiver] = {}
@@ -48,16 +69,18 @@ class Rendezvous:
         """Deliver a value, at once if somebody waits for it.
 
         Raises:
+            AbortedError: if the device that sends was started anew.
             InternalError: if another one was sent under this key.
             CancelledError: if the step was aborted; its cause is why.
         """
+        self._check(key.source, key.incarnation)
         with self._lock:
             receiver = self._waiting.pop(key, None)
             if self.aborted is not None:
                 raise self._cancelled()
             if receiver is None:
                 if key in self._sent:
-                    raise InternalError(f"{key[0]!r} was sent twice")
+                    raise InternalError(f"{key.edge!r} was sent twice")
                 self._sent[key] = value
         if receiver is not None:
             receiver.take(value)
@@ -66,15 +89,18 @@ class Rendezvous:
         """Have a receiver take what is sent under a key.
 
         Raises:
+            AbortedError: if the device that sends, or the receiver's, was started anew.
             InternalError: if another one waits for it.
             CancelledError: if the step was aborted; its cause is why.
         """
+        self._check(key.source, key.incarnation)
+        self._check(receiver.device.name, receiver.device.incarnation)
         with self._lock:
             if self.aborted is not None:
                 raise self._cancelled()
             if key not in self._sent:
                 if key in self._waiting:
-                    raise InternalError(f"{key[0]!r} is received twice")
+                    raise InternalError(f"{key.edge!r} is received twice")
                 self._waiting[key] = receiver
                 return
             value = self._sent.pop(key)
@@ -97,6 +123,16 @@ class Rendezvous:
         for receiver in waiting:
             receiver.context.fail(self._cancelled())
         self.parts.cancel()
+
+    def _check(self, device: str, incarnation: int) -> None:
+        """Refuse what is of another incarnation of a device."""
+        prepared = self.incarnations[device]
+        if incarnation != prepared:
+            raise AbortedError(
+                f"{device} is in incarnation {incarnation:#018x}, and the step was prepared for "
+                f"{prepared:#018x}: it was started anew, and what it held is lost",
+                hint="make a new session, and restore its variables from a checkpoint",
+            )
 
     def _cancelled(self) -> CancelledError:
         error = CancelledError("another part of the step failed")
@@ -161,14 +197,17 @@ class Port:
     def send(self, key: str, value: Any) -> None:
         """Have a value delivered to whoever receives under a key."""
         sent = value if value is DEAD else self._device.send(value)
-        self.rendezvous.send((key, self._loops), sent)
+        own = self._device
+        self.rendezvous.send(Key(own.name, own.incarnation, key, self._loops), sent)
 
     def fetch(self, value: Any) -> Any:
         """A value of the device in host memory."""
         return np.asarray(self._device.fetch(value))
 
-    def receive(self, key: str, context: AsyncContext, on_host: bool) -> None:
-        """Complete a call with what is sent under a key, in host memory or the device's."""
-        found, receiver = (key, self._loops), Receiver(self._device, context, on_host)
+    def receive(self, key: str, source: str, context: AsyncContext, on_host: bool) -> None:
+        """Complete a call with what a device sends, in host memory or this device's."""
+        incarnation = self.rendezvous.incarnations[source]
+        found = Key(source, incarnation, key, self._loops)
+        receiver = Receiver(self._device, context, on_host)
         context.on_cancel(lambda: self.rendezvous.give_up(found, receiver))
         self.rendezvous.receive(found, receiver)

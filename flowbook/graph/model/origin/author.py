@@ -14,7 +14,7 @@ import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from flowbook.graph.model.succession import Succession
+from flowbook.graph.model.origin.succession import Succession
 
 if TYPE_CHECKING:
     from flowbook.graph.building.members import Members
@@ -41,7 +41,7 @@ class Cell:
         label: how its latest execution is shown, such as "cell [7]".
         executions: how often it has been run.
         is_deleted: whether the notebook says that it has it no longer.
-        graphs: the graphs that any of its executions built in.
+        graphs: the members of the graphs that any of its executions built in.
     """
 
     __slots__ = ("__weakref__", "executions", "graphs", "is_deleted", "label")

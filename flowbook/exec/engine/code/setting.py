@@ -1,0 +1,28 @@
+"""What code is written with: what all of it, in one program, has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.bind import Specs
+from flowbook.exec.engine.code.tally import Tallies
+
+
+class Setting(NamedTuple):
+    """What all code of a program has in common.
+
+    Attributes:
+        known: constants and handles, by value.
+        specs: what is known of values before the step.
+        device: where it runs.
+        is_wary: whether what kernels give is checked against what was inferred.
+        tallies: where code keeps what its loops and branches did.
+    """
+
+    known: Mapping[int, Any]
+    specs: Specs
+    device: Device
+    is_wary: bool
+    tallies: Tallies

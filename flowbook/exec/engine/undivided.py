@@ -1,0 +1,51 @@
+"""What a step does as one, whether it is of one part or of several.
+
+It passes the gates of what it writes, and what it has drawn is taken back if it fails: the same
+step made again draws the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.exec.resources.gate import Gate, Passage
+from flowbook.exec.resources.random_state import Draws
+
+
+class Undivided:
+    """What the steps of one program do as one.
+
+    Args:
+        gates: of what they write.
+        draws: whether they draw random numbers.
+        runs_users_code: whether what they run may run steps in turn.
+        what: describes a step, to whoever waits for it.
+
+    Attributes:
+        gates, draws: see above.
+    """
+
+    def __init__(
+        self, gates: Sequence[Gate], draws: bool, runs_users_code: bool, what: Callable[[], str]
+    ) -> None:
+        self.gates = gates
+        self.draws = draws
+        self._runs_users_code = runs_users_code
+        self._what = what
+
+    def passage(self, deadline: float | None) -> Passage:
+        """A step's way through the gates."""
+        return Passage(self.gates, self._what, deadline)
+
+    def inside(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs a step, or a part of one, inside of the gates."""
+        if not self.gates:
+            return function(*arguments)
+        passage = Passage(self.gates, self._what, deadline)
+        call = passage.call_known if self._runs_users_code else passage.call
+        return call(function, *arguments)
+
+    def drawing(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs a step; what it draws is taken back if it fails."""
+        return Draws().during(function, *arguments) if self.draws else function(*arguments)

@@ -1,0 +1,239 @@
+"""How gemm of a BLAS library makes a product of matrices in parts.
+
+Whoever makes a part, Python here or the machine code of `native_crew.py`, calls the same function
+with the same arguments, and so makes the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_BY_ROWS, _BY_COLUMNS = range(2)
+
+
+class Gemm(NamedTuple):
+    """A function that multiplies matrices on one thread.
+
+    Attributes:
+        address: where it is.
+        char: of the dtype of all three matrices.
+        is_onednns: whether it is oneDNN's, not BLAS's.
+    """
+
+    address: int
+    char: str
+    is_onednns: bool = False
+
+
+class _Convention(NamedTuple):
+    """How a kind of gemm is called.
+
+    Attributes:
+        code: what the machine code knows it by.
+        number: the type of a number: it multiplies the product by one, and what was there by zero.
+        leading: what comes before all else.
+        orders: how it is told that a factor is stored by rows, and by columns.
+        status: the type of what it returns.
+    """
+
+    code: int
+    number: type[Any]
+    leading: tuple[int, ...] = (101,)  # The product is stored by rows.
+    orders: tuple[int, int] = (111, 112)
+    status: type[Any] | None = None
+
+    def type(self) -> type[Any]:
+        """Of the function."""
+        matrix = (ctypes.c_void_p, ctypes.c_int64)
+        telling = [ctypes.c_int] * (len(self.leading) + 2)
+        numbers = (self.number, *matrix, *matrix, self.number, *matrix)
+        return ctypes.CFUNCTYPE(self.status, *telling, *[ctypes.c_int64] * 3, *numbers)
+
+
+_BLASS = {
+    "f": _Convention(0, ctypes.c_float),
+    "d": _Convention(1, ctypes.c_double),
+    "F": _Convention(2, ctypes.c_void_p),
+    "D": _Convention(2, ctypes.c_void_p),
+}
+_ONEDNNS = _Convention(3, ctypes.c_float, (), (ord("N"), ord("T")), ctypes.c_int)
+_ONE_AND_ZERO = {char: np.array([1, 0], char) for char in _BLASS}
+
+_Four = ctypes.c_int64 * 4
+
+
+class _Part(ctypes.Structure):
+    _fields_ = (("offsets", _Four), ("sizes", _Four))
+
+
+class Plan(ctypes.Structure):
+    """How gemm makes the parts of a product, wherever its arrays begin.
+
+    Attributes:
+        count: how many parts there are.
+        has_squares: whether NumPy may take a matrix times its own transpose for what it is.
+    """
+
+    count: int
+    has_squares: bool
+    _call: Callable[..., int | None]
+    _leading: tuple[int, ...]
+    _one: Any
+    _zero: Any
+    _fields_ = (
+        ("gemm", ctypes.c_void_p),
+        ("convention", ctypes.c_int64),
+        ("one", ctypes.c_void_p),
+        ("zero", ctypes.c_void_p),
+        ("x_order", ctypes.c_int32),
+        ("y_order", ctypes.c_int32),
+        ("apart", _Four),
+        ("outer_steps", _Four),
+        ("inner_steps", _Four),
+        ("inner_size", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+        ("parts", ctypes.POINTER(_Part)),
+    )
+
+    def make(self, i: int, x: Any, y: Any, out: Any) -> None:
+        """Make one of the parts, on this thread, without Python's lock.
+
+        Args:
+            i: which.
+            x: the first factor,
+            y: the second
+            out: and the product.
+
+        Raises:
+            MemoryError: if gemm has not enough.
+        """
+        part = self.parts[i]
+        outer, inner, rows, columns = part.sizes
+        x_at, y_at, out_at = (
+            array.ctypes.data + offset
+            for array, offset in zip((x, y, out), part.offsets, strict=False)
+        )
+        x_apart, y_apart, out_apart, _ = self.apart
+        for j, k in itertools.product(range(outer), range(inner)):
+            x_here, y_here, out_here = (
+                at + j * outer_step + k * inner_step
+                for at, outer_step, inner_step in zip(
+                    (x_at, y_at, out_at), self.outer_steps, self.inner_steps, strict=False
+                )
+            )
+            status = self._call(
+                *(*self._leading, self.x_order, self.y_order),
+                *(rows, columns, self.inner_size, self._one),
+                *(x_here, x_apart, y_here, y_apart, self._zero, out_here, out_apart),
+            )
+            check(status)
+
+
+def check(status: int | None) -> None:
+    """Raise what a gemm tells by its status.
+
+    Raises:
+        MemoryError: if there is one other than 0. What was given is right, so it means that.
+    """
+    if status:
+        raise MemoryError(f"a product of matrices ended with oneDNN's status {status}")
+
+
+def plan(gemm: Gemm, x: Any, y: Any, out: Any, axis: int, borders: tuple[int, ...]) -> Plan | None:
+    """How gemm makes a product in parts.
+
+    Args:
+        gemm: which.
+        x: the first factor,
+        y: the second
+        out: and an array for the product, of its shape.
+        axis: of the product, along which it is cut, counted from the last as -1.
+        borders: where each part begins, and where the last one ends.
+
+    Returns:
+        None if NumPy makes one of the parts by another function, or copies what BLAS gets.
+    """
+    layout = (x.shape, x.strides, y.shape, y.strides)
+    found = _planned(gemm, *layout, out.shape, axis, borders)
+    if found is None or not (out.flags.carray and x.flags.aligned and y.flags.aligned):
+        return None
+    return None if found.has_squares and np.may_share_memory(x, y) else found
+
+
+@lru_cache(1024)
+def _planned(
+    gemm: Gemm,
+    x_shape: tuple[int, ...],
+    x_strides: tuple[int, ...],
+    y_shape: tuple[int, ...],
+    y_strides: tuple[int, ...],
+    shape: tuple[int, ...],
+    axis: int,
+    borders: tuple[int, ...],
+) -> Plan | None:
+    """A plan for arrays that lie so, of which the product is contiguous."""
+    convention = _ONEDNNS if gemm.is_onednns else _BLASS[gemm.char]
+    one_and_zero = _ONE_AND_ZERO[gemm.char]
+    each = one_and_zero.itemsize
+    x_stored = _stored(x_shape, x_strides, each)
+    y_stored = _stored(y_shape, y_strides, each)
+    if len(shape) > 4 or x_stored is None or y_stored is None:
+        return None
+    steps = [
+        [*_steps(x_shape, x_strides)[:3], 0],
+        _steps(y_shape, y_strides),
+        _steps(shape, [math.prod(shape[i + 1 :]) * each for i in range(len(shape))]),
+    ]
+    steps[1][-2] = 0  # Along the product's rows the second factor stays where it is.
+    sizes = [1] * (4 - len(shape)) + list(shape)
+    parts = []
+    for first, last in itertools.pairwise(borders):
+        sizes[axis] = last - first
+        offsets = [first * step[axis] for step in steps]
+        parts.append(_Part(_Four(*offsets), _Four(*sizes)))
+    if min(x_shape[-1], *(min(part.sizes[2:]) for part in parts)) < 2:
+        return None  # That is a product with a vector.
+    made = Plan(count=len(parts), parts=(_Part * len(parts))(*parts))
+    made.gemm, made.convention, made.inner_size = gemm.address, convention.code, x_shape[-1]
+    made.one = one_and_zero.ctypes.data
+    made.zero = made.one + each
+    made._call, made._leading = convention.type()(gemm.address), convention.leading
+    made._one, made._zero = (
+        (made.one, made.zero) if convention.number is ctypes.c_void_p else one_and_zero.tolist()
+    )
+    x_order, x_apart = x_stored
+    y_order, y_apart = y_stored
+    made.x_order, made.y_order = convention.orders[x_order], convention.orders[y_order]
+    made.apart = _Four(x_apart, y_apart, shape[-1])
+    made.outer_steps, made.inner_steps = (_Four(*(step[i] for step in steps)) for i in (0, 1))
+    made.has_squares = x_strides[-2:] == y_strides[:-3:-1] and any(
+        part.sizes[2] == part.sizes[3] for part in parts
+    )
+    return made
+
+
+def _stored(shape: tuple[int, ...], strides: tuple[int, ...], each: int) -> tuple[int, int] | None:
+    """Whether matrices are stored by rows or by columns, and how many numbers these are apart.
+
+    None if BLAS cannot read them as they are.
+    """
+    for order, (length, step, apart) in {
+        _BY_ROWS: (shape[-1], strides[-1], strides[-2]),
+        _BY_COLUMNS: (shape[-2], strides[-2], strides[-1]),
+    }.items():
+        if step == each and apart % each == 0 and apart // each >= length:
+            return order, apart // each
+    return None
+
+
+def _steps(shape: tuple[int, ...], strides: Sequence[int]) -> list[int]:
+    """How many bytes one goes on by along each of four axes; 0 where an array has no second."""
+    steps = [stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
+    return [0] * (4 - len(steps)) + steps

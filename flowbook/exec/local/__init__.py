@@ -1,0 +1,1 @@
+"""What the master of this process is made of."""

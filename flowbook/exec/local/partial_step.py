@@ -1,0 +1,65 @@
+"""A step under way in this process whose feeds arrive one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.exec.engine.parts.joint import Joint
+from flowbook.exec.engine.runner import Runner
+from flowbook.exec.plan.failure import Failure, StepFailed
+from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.resources.random_state import Draws
+from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.operation import Operation
+
+
+class LocalPartialStep:
+    """A step under way in this process whose feeds arrive one by one; see `PartialStep`."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        runner: Runner | Joint,
+        error_of: Callable[[Failure, Prepared], OpError],
+    ) -> None:
+        self._prepared = prepared
+        self._error_of = error_of
+        # A step of its kind is what all that it does takes.
+        self._runner: Any = runner
+        self._execution = runner.begin()
+        self._draws = Draws()
+
+    def feed(self, place: int, value: Any) -> None:
+        """Give the feed of that place in the signature its value."""
+        self._runner.feed(self._execution, place, value)
+
+    def advance(self) -> None:
+        """Run what is ready."""
+        advance = self._draws.during, self._runner.advance, self._execution
+        self._called(self._runner.whole.inside, None, *advance)
+
+    def fetched(self, place: int) -> Any:
+        """The value of the fetch of that place; None if it is not there yet."""
+        return self._called(self._runner.fetched, self._execution, place)
+
+    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the step; its errors name the operation."""
+        try:
+            return function(*arguments)
+        except StepFailed as failed:
+            error, cause = self._error_of(failed.failure, self._prepared), failed.__cause__
+        # Outside of the handler: what is raised there keeps all that the step had.
+        try:
+            raise error from cause
+        finally:
+            del error, cause  # They hold this frame.
+
+    def has_run(self, operation: Operation) -> bool:
+        """Whether an operation has run, or nothing of it is left to run."""
+        return bool(self._runner.has_run(self._execution, operation.id))
+
+    def close(self) -> None:
+        """Let go of all values."""
+        self._execution.end()
+        del self._execution

@@ -1,0 +1,196 @@
+"""Where the operations of a session run: prepared so, explained, and changed between two steps."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.local.programs import Programs
+from flowbook.exec.placement.decisions import Placement, Settled
+from flowbook.exec.placement.measurements import Measured, Measurements
+from flowbook.exec.placement.search import Search
+from flowbook.exec.plan.explaining import explain, explain_found
+from flowbook.exec.plan.explanation import Explanation
+from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
+from flowbook.exec.plan.replacing import MovedState, Replacement, settle
+from flowbook.exec.resources.gate import all_closed
+from flowbook.exec.resources.store import Store, usable_on
+from flowbook.exec.resources.variable import VariableResource
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+class Placing:
+    """Places the operations of one session; what the session may ask for is as `Master` has it.
+
+    Args:
+        graph: the session's.
+        devices: those that it has.
+        store: where its resources live.
+        programs: what is prepared.
+        is_soft: whether a request that cannot be met is no error.
+        lossy: of which tensors, by name or not, half of the bits may go to other devices; or
+            whether of all.
+
+    Attributes:
+        devices: those that it has, by name.
+        moves: how often something was put on another device.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        devices: Sequence[Device],
+        store: Store,
+        programs: Programs,
+        is_soft: bool,
+        lossy: bool | Sequence[Tensor | str],
+    ) -> None:
+        self.devices = {device.name: device for device in devices}
+        self.moves = 0
+        self._graph = graph
+        self._all = devices
+        self._store = store
+        self._programs = programs
+        self._is_soft = is_soft
+        self._lossy = lossy
+        self._measured = Measurements()
+        self._moved: weakref.WeakKeyDictionary[Operation, Device] = weakref.WeakKeyDictionary()
+
+    @property
+    def _settled(self) -> Settled:
+        """What holds already."""
+        with self._programs.lock:
+            return Settled(dict(self._store.homes), dict(self._moved))
+
+    @property
+    def _lossy_tensors(self) -> Lossy:
+        """What may be sent with half of its bits; what is not built yet is not among it."""
+        if isinstance(self._lossy, bool):
+            return self._lossy
+        graph = self._graph
+        named = [each for each in self._lossy if not isinstance(each, str)]
+        for name in [each for each in self._lossy if isinstance(each, str)]:
+            operation, _, port = name.partition(":")
+            if graph.has_operation(operation):
+                named.append(graph.get_tensor_by_name(f"{operation}:{port or 0}"))
+        return named
+
+    # Preparing
+
+    def grown(self, signature: Signature, base: Growing | None) -> Growing:
+        """A signature's program, from what it begins with or from nothing; see `grow`."""
+        return grow(signature, self._all, base, self._settled, self._is_soft, self._lossy_tensors)
+
+    def settle(self, prepared: Prepared) -> None:
+        """Have the resources that a prepared signature touches live where it was placed."""
+        if len(self._all) == 1:
+            return
+        for part in prepared.program.parts:
+            for node in part.nodes:
+                if node.key is not None:
+                    self._store.settle(node.key, self.devices[part.device])
+
+    # Explaining
+
+    def explain(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], devices: Sequence[Device] | None
+    ) -> Explanation:
+        """The plan of a signature for these devices, or others; nothing is run or kept."""
+        is_own = devices is None
+        settled = self._settled if is_own else Settled()
+        how = settled, self._is_soft, self._measured, is_own, self._lossy_tensors
+        return explain(signature, shapes, self._all if devices is None else devices, *how)
+
+    def search(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        """The plan of a signature as it is placed now, and those that a search finds."""
+        how = self._settled, self._is_soft, self._measured, search, self._lossy_tensors
+        return explain_found(signature, shapes, self._all, *how)
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Predict from now on by what operations took on devices, which are given by name."""
+        with self._programs.lock:
+            for operation, device, found in measured:
+                self._measured.add(operation, self.devices[device].kind, found)
+
+    # Replacing
+
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        """The devices, by name, of the operations that were put somewhere."""
+        return {operation: device.name for operation, device in list(self._moved.items())}
+
+    def replace(
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        """Have operations run on other devices, given by name, and what they touch live there."""
+        moved = {op: self.devices[name] for op, name in moves.items() if name is not None}
+        with self._programs.lock:
+            signatures = [prepared.signature for prepared in self._programs.all]
+            placed = [each for each in dict.fromkeys([asked, *signatures]) if not any(each.is_late)]
+            before = self._settled
+            kept = {op: device for op, device in before.moved.items() if op not in moves}
+            settled = before._replace(moved={**kept, **moved})
+            homes = settle(moved, placed, self._all, settled, self._is_soft)
+        # Not under the lock: the steps that are waited for may need it.
+        gates = self._store.gates(["", *[key.container for key in homes]])
+        doing = "operations are put on other devices"
+        with all_closed(gates, deadline, doing), self._programs.lock:
+            self.moves += 1
+            lived = self._settled.homes
+            gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
+            self._move(homes, {key: lived[key] for key in gone})
+            state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
+            self._moved.update(moved)
+            for operation in moves.keys() - moved.keys():
+                self._moved.pop(operation, None)
+            dropped = self._programs.drop_where(
+                lambda each: any(op in moves or op.key in gone for op in each.operations)
+            )
+        elsewhere: dict[str, str] = {}
+        for prepared in dropped:
+            elsewhere |= _elsewhere(prepared.placement, moved)
+        return Replacement(elsewhere, state, len(dropped))
+
+    def _move(
+        self, homes: Mapping[ResourceKey, Device], before: Mapping[ResourceKey, Device]
+    ) -> None:
+        """Have resources live on other devices, all of them or none."""
+        try:
+            for key, home in homes.items():
+                resource = self._store.find(key)
+                if key.container and resource is not None and not usable_on(resource, home):
+                    raise InvalidArgumentError(
+                        f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
+                        f"container {key.container!r}",
+                        hint="leave what uses it there too",
+                    )
+                self._store.settle(key, home)
+        except BaseException:
+            for key, home in before.items():
+                self._store.settle(key, home)
+            raise
+
+    def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
+        """What is told of a resource that lives elsewhere now."""
+        resource, size = self._store.find(key), 0
+        if isinstance(resource, VariableResource) and resource.is_initialized:
+            size = resource.bytes
+        return MovedState(key.name, source.name, destination.name, size)
+
+
+def _elsewhere(placement: Placement, moved: Mapping[Operation, Device]) -> dict[str, str]:
+    """The names of the devices of the operations that were placed on others, by theirs."""
+    return {
+        operation.name: device.name
+        for operation, device in moved.items()
+        if operation in placement.chosen and placement.chosen[operation] is not device
+    }

@@ -1,0 +1,115 @@
+"""The programs that a master keeps ready to run, and which of them go when they become too many."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from flowbook.exec.engine.parts.joint import Joint
+from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.pipeline import Growing, Prepared
+from flowbook.exec.signature.signature import Signature
+
+# Programs are kept while they have no more nodes than this together, the latest in any case. Those
+# that ran only once go first, so that a graph which grows under a loop drops its past, and not what
+# a training loop comes back to; beyond the second number everything goes.
+KEPT_NODES = 100_000
+KEPT_NODES_IN_USE = 1_000_000
+
+# What a program costs besides its nodes, in nodes.
+OVERHEAD = 20
+
+# So many of the latest programs are kept for what a new signature may begin with.
+MOST_BASES = 8
+
+# What was asked for.
+Key = tuple[Signature, tuple[Instrument, ...]]
+
+
+class Programs:
+    """What was prepared, by what was asked for, and what runs it.
+
+    Attributes:
+        lock: what every change holds, and whatever belongs together with one.
+        runners: what runs each prepared signature.
+        drops: how many programs were dropped.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.runners: dict[Prepared, Runner | Joint] = {}
+        self.drops = 0
+        self._prepared: dict[Key, Prepared] = {}
+        self._growing: deque[Growing] = deque(maxlen=MOST_BASES)
+        self._nodes = 0
+
+    def find(self, key: Key) -> Prepared | None:
+        """What was prepared for a key, if it is still there."""
+        return self._prepared.get(key)
+
+    @property
+    def all(self) -> list[Prepared]:
+        """What there is, the first prepared first."""
+        return list(self._prepared.values())
+
+    def base_of(self, signature: Signature) -> Growing | None:
+        """Something prepared that a signature begins with; the latest is the likeliest."""
+        return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
+
+    def add(
+        self, key: Key, prepared: Prepared, runner: Runner | Joint, growing: Growing | None
+    ) -> None:
+        """Keep one more, and make room for it.
+
+        Args:
+            key: what was asked for.
+            prepared: what was prepared for that.
+            runner: what runs it.
+            growing: of it, if others may begin with it.
+        """
+        if growing is not None:
+            self._growing.append(growing)
+        self.runners[prepared] = runner
+        self._prepared[key] = prepared
+        self._nodes += _size(prepared)
+        self._make_room(key)
+
+    def _make_room(self, latest: Key) -> None:
+        if self._nodes <= KEPT_NODES:
+            return
+        for key, prepared in list(self._prepared.items()):
+            ran_again = self.runners[prepared].stage is Stage.WRITTEN
+            if key is not latest and (not ran_again or self._nodes > KEPT_NODES_IN_USE):
+                self.drop(key)
+            if self._nodes <= KEPT_NODES * 3 // 4:
+                break  # Room for many more at once: dropping has a price per time.
+
+    def drop(self, key: Key) -> None:
+        """Let go of what was prepared for a key."""
+        prepared = self._prepared.pop(key)
+        del self.runners[prepared]
+        kept = [each for each in self._growing if each.prepared is not prepared]
+        self._growing = deque(kept, MOST_BASES)
+        self._nodes -= _size(prepared)
+        self.drops += 1
+
+    def drop_where(self, is_over: Callable[[Prepared], bool]) -> list[Prepared]:
+        """Let go of all of which something holds; return them."""
+        found = [(key, each) for key, each in self._prepared.items() if is_over(each)]
+        for key, _ in found:
+            self.drop(key)
+        return [each for _, each in found]
+
+    def clear(self) -> None:
+        """Let go of all."""
+        self._prepared.clear()
+        self.runners.clear()
+        self._growing.clear()
+        self._nodes = 0
+
+
+def _size(prepared: Prepared) -> int:
+    """What keeping it costs, in nodes."""
+    return sum(len(part.nodes) for part in prepared.program.parts) + OVERHEAD

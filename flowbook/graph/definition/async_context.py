@@ -1,0 +1,45 @@
+"""What an asynchronous kernel gets in place of `xp`, and reports to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ["AsyncContext"]
+
+
+class AsyncContext(Protocol):
+    """What an asynchronous kernel gets in place of `xp`.
+
+    Attributes:
+        xp: the device's array module.
+        wish: says what it waits for, such as "waits for an element of queue 'q'", to who asks why
+            a step takes so long; None if the kernel does not set it.
+        is_patient: whether it waits. If not, what cannot be had at once is not wanted, and what
+            could be done in part alone is not to be begun.
+    """
+
+    xp: Any
+    wish: Callable[[], str] | None
+    is_patient: bool
+
+    def complete(self, outputs: tuple[Any, ...]) -> None:
+        """Report the outputs; may be called from any thread."""
+
+    def fail(self, error: BaseException) -> None:
+        """Report an error; may be called from any thread."""
+
+    def on_cancel(self, callback: Callable[[], object]) -> None:
+        """Have `callback` called if the step is given up before it has what is reported.
+
+        It gives False if what was wanted has been done, and cannot be undone.
+        """
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called when the step has come to its end, whatever that is."""
+
+    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
+        """Call a function that may take any time on a thread of its own, and report its outputs.
+
+        Errors of the step name it if it still runs when the step is given up.
+        """

@@ -1,0 +1,1 @@
+"""Where operations are from: the line, the variable that it gives, and the notebook cell."""
