@@ -116,6 +116,10 @@ test("a window is zoomed about a point and stays within the trace", () => {
   assert.ok(seen.from <= 0 && seen.from + seen.span >= 900);
   seen.zoom(1e-9, 0.5);
   assert.ok(seen.whole);
+  seen.show(0, 995); // A step that took nearly all of the time.
+  assert.ok(!seen.whole);
+  seen.fit(1000);
+  assert.ok(seen.whole);
 });
 
 test("ticks are round and of one unit", () => {

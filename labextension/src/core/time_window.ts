@@ -6,11 +6,13 @@ export class TimeWindow {
   from = 0;
   span = 1;
   #end = 1;
+  #whole = false;
 
   /** All of a trace; with a little room after it. */
   fit(end: number): void {
     this.#end = Math.max(end, SHORTEST);
     this.show(0, this.#end);
+    this.#whole = true;
   }
 
   /** Show what lies between two moments, with a little room around it. */
@@ -18,6 +20,7 @@ export class TimeWindow {
     const room = (to - from) * 0.01;
     this.from = from - room;
     this.span = to - from + 2 * room;
+    this.#whole = false;
     this.#hold();
   }
 
@@ -26,6 +29,7 @@ export class TimeWindow {
     const at = this.from + this.span * part;
     this.span = Math.min(Math.max(this.span / by, SHORTEST), this.#end * 1.02);
     this.from = at - this.span * part;
+    this.#whole = this.span >= this.#end;
     this.#hold();
   }
 
@@ -46,12 +50,14 @@ export class TimeWindow {
     if (length > this.span * 0.9) this.show(from - length * 0.2, to + length * 0.2);
     else if (length < this.span / 200) {
       this.span = Math.max(length * 40, SHORTEST);
+      this.#whole = false;
       this.centre((from + to) / 2);
     } else if (from < this.from || to > this.from + this.span) this.centre((from + to) / 2);
   }
 
+  /** Whether all of the trace is meant; a step that took nearly all of its time is not all. */
   get whole(): boolean {
-    return this.span >= this.#end;
+    return this.#whole;
   }
 
   #hold(): void {
