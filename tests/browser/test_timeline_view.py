@@ -50,7 +50,7 @@ def picture(view: Any) -> str:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("first", [64, 20_000_000])  # The first step may take nearly all of the time.
+@pytest.mark.parametrize("first", [64, 20_000_000])  # It may take nearly all of the time.
 def test_keys_lead_from_all_steps_to_one_call(
     tmp_path: Path, page: Any, dark: bool, first: int
 ) -> None:
