@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -230,6 +231,7 @@ def absolute_difference(
     )
 
 
+@arguments_as(absolute_difference)
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -237,12 +239,13 @@ def mean_squared_error(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     name: str | None = None,
 ) -> Tensor:
-    """The loss `(predictions - labels)²` of each element. Arguments as `absolute_difference`."""
+    """The loss `(predictions - labels)²` of each element."""
     return _compared(
         "mean_squared_error", squared_difference, labels, predictions, weights, reduction, name
     )
 
 
+@arguments_as(absolute_difference)
 def huber_loss(
     labels: Any,
     predictions: Any,
@@ -253,8 +256,10 @@ def huber_loss(
 ) -> Tensor:
     """Half the square of each difference; beyond `delta`, the line that goes on from there.
 
-    Other arguments as `absolute_difference`. Source: Huber, "Robust estimation of a location
-    parameter", 1964.
+    Args:
+        delta: where the line begins.
+
+    Source: Huber, "Robust estimation of a location parameter", 1964.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
@@ -265,6 +270,7 @@ def huber_loss(
     return _compared("huber_loss", loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
 def log_loss(
     labels: Any,
     predictions: Any,
@@ -275,8 +281,11 @@ def log_loss(
 ) -> Tensor:
     """The cross entropy of labels in [0, 1] and predicted probabilities, elementwise.
 
-    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. Other
-    arguments as `absolute_difference`. From logits, `sigmoid_cross_entropy` is more exact.
+    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. From
+    logits, `sigmoid_cross_entropy` is more exact.
+
+    Args:
+        epsilon: what keeps the logarithms finite.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
@@ -286,6 +295,7 @@ def log_loss(
     return _compared("log_loss", loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
 def hinge_loss(
     labels: Any,
     logits: Any,
@@ -295,7 +305,9 @@ def hinge_loss(
 ) -> Tensor:
     """The loss `max(0, 1 - y logits)`, where y is 1 for labels of 1 and -1 for labels of 0.
 
-    Other arguments as `absolute_difference`.
+    Args:
+        labels: 0 or 1, or anything between.
+        logits: of the same shape.
     """
     return _compared(
         "hinge_loss",
@@ -308,6 +320,7 @@ def hinge_loss(
     )
 
 
+@arguments_as(absolute_difference)
 def cosine_distance(
     labels: Any,
     predictions: Any,
@@ -318,7 +331,10 @@ def cosine_distance(
 ) -> Tensor:
     """One minus the inner product of labels and predictions, both of norm 1, along an axis.
 
-    Other arguments as `absolute_difference`; weights broadcast to a shape that is 1 along the axis.
+    Args:
+        axis: along which both have the norm 1.
+        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1, and 1 along
+            the axis.
     """
     return _compared(
         "cosine_distance",
@@ -379,6 +395,7 @@ def _rows(x: Tensor) -> Tensor:
     return reshape(x, [dims[0], reduce_prod(dims[1:])])
 
 
+@arguments_as(absolute_difference)
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,
@@ -392,10 +409,7 @@ def sigmoid_cross_entropy(
     Args:
         multi_class_labels: the wanted probabilities.
         logits: of the same shape.
-        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1.
         label_smoothing: how far labels are moved towards one half, from 0 to 1.
-        reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the logits' dtype; for `Reduction.NONE` a tensor of their shape.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -121,6 +122,7 @@ def _shape_of_rows(rows: Tensor, element_shape: Any) -> Shape:
     return found
 
 
+@arguments_as(input_producer)
 def string_input_producer(
     string_tensor: Any,
     num_epochs: int | None = None,
@@ -130,7 +132,11 @@ def string_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of strings, such as the names of files; arguments are those of `input_producer`."""
+    """A queue of strings, such as the names of files; see `input_producer`.
+
+    Args:
+        string_tensor: a vector of strings.
+    """
     with name_scope(name or "input_producer"):
         strings = convert_to_tensor(string_tensor, string)
         return input_producer(
@@ -138,6 +144,7 @@ def string_input_producer(
         )
 
 
+@arguments_as(input_producer)
 def range_input_producer(
     limit: Any,
     num_epochs: int | None = None,
@@ -147,7 +154,10 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the integers from 0 to a limit; arguments are those of `input_producer`.
+    """A queue of the integers from 0 to a limit; see `input_producer`.
+
+    Args:
+        limit: the first integer that is not in the queue.
 
     >>> import flowbook as fb
     >>> queue = fb.train.range_input_producer(3, num_epochs=1, shuffle=False)
@@ -162,6 +172,7 @@ def range_input_producer(
         )
 
 
+@arguments_as(input_producer)
 def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,
@@ -175,12 +186,6 @@ def slice_input_producer(
 
     Args:
         tensor_list: tensors of as many rows each.
-        num_epochs: as for `input_producer`.
-        shuffle: as for `input_producer`.
-        seed: as for `input_producer`.
-        capacity: as for `input_producer`.
-        shared_name: as for `input_producer`.
-        name: the name of the scope of the operations.
 
     Returns:
         A tensor for each; every run takes the next row.
