@@ -121,6 +121,25 @@ CALLED = "graph/model/origin/test_called.py"
 NAMES = "cells/test_names.py"
 
 CHANGES = (
+    Change(
+        "graph/definition/composed.py",
+        "values=_owned((*args, *kwargs.values()))",
+        "values=args",
+        ("graph/definition/test_composed.py",),
+    ),
+    Change(
+        "graph/definition/composed.py",
+        'parameters["name"].kind is inspect.Parameter.KEYWORD_ONLY',
+        "False",
+        ("graph/definition/test_composed.py",),
+    ),
+    Change(
+        "graph/definition/public.py",
+        "            while within is not None and within.tb_frame.f_code is not code:\n"
+        "                within = within.tb_next\n",
+        "            within = within and within.tb_next\n",
+        ("graph/definition/test_composed.py",),
+    ),
     Change("graph/model/origin/assigned.py", "    ast.ListComp,\n", "", (CALLED,)),
     Change("graph/model/origin/assigned.py", "if line != value.lineno:", "if False:", (CALLED,)),
     Change("graph/model/origin/called.py", "-each[0]", "each[0]", (CALLED,)),

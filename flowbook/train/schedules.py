@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 
+@composed("ExponentialDecay")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -63,11 +64,11 @@ def exponential_decay(
     ...     print(sess.run(rate, {step: 20}))
     0.125
     """
-    with name_scope(name or "ExponentialDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * pow(factor, _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * pow(factor, _periods(step, period, staircase))
 
 
+@composed("NaturalExpDecay")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -86,11 +87,11 @@ def natural_exp_decay(
         staircase: whether `global_step / decay_steps` is rounded down.
         name: the name scope of what is built.
     """
-    with name_scope(name or "NaturalExpDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * exp(-factor * _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * exp(-factor * _periods(step, period, staircase))
 
 
+@composed("InverseTimeDecay")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -109,11 +110,11 @@ def inverse_time_decay(
         staircase: whether `global_step / decay_steps` is rounded down.
         name: the name scope of what is built.
     """
-    with name_scope(name or "InverseTimeDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate / (1.0 + factor * _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate / (1.0 + factor * _periods(step, period, staircase))
 
 
+@composed("PiecewiseConstant")
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
@@ -135,15 +136,15 @@ def piecewise_constant(
     fixed = [b for b in boundaries if isinstance(b, int | float | np.number)]
     if any(b >= a for b, a in itertools.pairwise(fixed)):
         raise InvalidArgumentError(f"the boundaries do not increase: {list(boundaries)}")
-    with name_scope(name or "PiecewiseConstant"):
-        counter = convert_to_tensor(x)
-        chosen = convert_to_tensor(values[-1])
-        for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
-            below = less_equal(counter, as_number(boundary, counter.dtype))
-            chosen = where(below, as_number(value, chosen.dtype), chosen)
-        return chosen
+    counter = convert_to_tensor(x)
+    chosen = convert_to_tensor(values[-1])
+    for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+        below = less_equal(counter, as_number(boundary, counter.dtype))
+        chosen = where(below, as_number(value, chosen.dtype), chosen)
+    return chosen
 
 
+@composed("PolynomialDecay")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -167,18 +168,18 @@ def polynomial_decay(
             that is not below the counter: the rate jumps up each time.
         name: the name scope of what is built.
     """
-    with name_scope(name or "PolynomialDecay"):
-        rate, step, period, end, exponent = _numbers(
-            learning_rate, global_step, decay_steps, end_learning_rate, power
-        )
-        if cycle:
-            cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
-            period = period * cycles
-        else:
-            step = minimum(step, period)
-        return (rate - end) * pow(1.0 - step / period, exponent) + end
+    rate, step, period, end, exponent = _numbers(
+        learning_rate, global_step, decay_steps, end_learning_rate, power
+    )
+    if cycle:
+        cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
+        period = period * cycles
+    else:
+        step = minimum(step, period)
+    return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
+@composed("CosineDecay")
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -197,12 +198,12 @@ def cosine_decay(
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
-    with name_scope(name or "CosineDecay"):
-        rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
-        wave = _half_cosine(minimum(step, period) / period)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
+    wave = _half_cosine(minimum(step, period) / period)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
+@composed("SGDRDecay")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -230,23 +231,23 @@ def cosine_decay_restarts(
     """
     if not t_mul >= 1:
         raise InvalidArgumentError(f"t_mul is at least 1, not {t_mul!r}")
-    with name_scope(name or "SGDRDecay"):
-        rate, step, period, height, rest = _numbers(
-            learning_rate, global_step, first_decay_steps, m_mul, alpha
-        )
-        periods = step / period
-        if t_mul == 1:
-            restarts = floor(periods)
-            place = periods - restarts
-        else:
-            # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
-            restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
-            length = pow(as_number(t_mul, rate.dtype), restarts)
-            place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
-        wave = pow(height, restarts) * _half_cosine(place)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, height, rest = _numbers(
+        learning_rate, global_step, first_decay_steps, m_mul, alpha
+    )
+    periods = step / period
+    if t_mul == 1:
+        restarts = floor(periods)
+        place = periods - restarts
+    else:
+        # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
+        restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
+        length = pow(as_number(t_mul, rate.dtype), restarts)
+        place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
+    wave = pow(height, restarts) * _half_cosine(place)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
+@composed("LinearCosineDecay")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -273,14 +274,14 @@ def linear_cosine_decay(
     Source: Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning",
     2017.
     """
-    with name_scope(name or "LinearCosineDecay"):
-        rate, step, period, periods, offset, rest = _numbers(
-            learning_rate, global_step, decay_steps, num_periods, alpha, beta
-        )
-        place = minimum(step, period) / period
-        return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
+    rate, step, period, periods, offset, rest = _numbers(
+        learning_rate, global_step, decay_steps, num_periods, alpha, beta
+    )
+    place = minimum(step, period) / period
+    return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
 
 
+@composed("LinearWarmup")
 def linear_warmup(
     learning_rate: Any, global_step: Any, warmup_steps: Any, name: str | None = None
 ) -> Tensor:
@@ -307,9 +308,8 @@ def linear_warmup(
     ...     print(sess.run(rate, {step: 0}))
     0.125
     """
-    with name_scope(name or "LinearWarmup"):
-        rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
-        return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
+    rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
+    return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
 
 
 def _numbers(learning_rate: Any, *others: Any) -> list[Tensor]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from flowbook.train.input.elements import Elements
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 
+@composed
 def batch(
     tensors: Any,
     batch_size: Any,
@@ -70,9 +71,10 @@ def batch(
     ...     print(*fb.train.until_end(sess, squares))
     [25 36] [49]
     """
-    return _batched("batch", locals())
+    return _batched(locals())
 
 
+@composed
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -101,9 +103,10 @@ def maybe_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("maybe_batch", locals())
+    return _batched(locals())
 
 
+@composed
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -128,9 +131,10 @@ def batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("batch_join", locals())
+    return _batched(locals())
 
 
+@composed
 def shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -159,9 +163,10 @@ def shuffle_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("shuffle_batch", locals())
+    return _batched(locals())
 
 
+@composed
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -188,9 +193,10 @@ def shuffle_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("shuffle_batch_join", locals())
+    return _batched(locals())
 
 
+@composed
 def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Sequence[Any],
@@ -217,9 +223,10 @@ def maybe_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("maybe_batch_join", locals())
+    return _batched(locals())
 
 
+@composed
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -250,9 +257,10 @@ def maybe_shuffle_batch(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("maybe_shuffle_batch", locals())
+    return _batched(locals())
 
 
+@composed
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -281,33 +289,31 @@ def maybe_shuffle_batch_join(
         shared_name: as for `batch`.
         name: the name of the scope of the operations.
     """
-    return _batched("maybe_shuffle_batch_join", locals())
+    return _batched(locals())
 
 
-def _batched(function: str, given: Mapping[str, Any]) -> Any:
+def _batched(given: Mapping[str, Any]) -> Any:
     """What each of these functions gives.
 
     Args:
-        function: its name.
         given: its arguments, by name. Those that join have a list of elements, each with a thread;
             those that shuffle say how many elements stay behind.
     """
     joins = "tensors_list" in given
     places = given["tensors_list"] if joins else [given["tensors"]]
     keep = given.get("keep_input")
-    with name_scope(given["name"] or function):
-        elements = Elements(
-            places,
-            given["enqueue_many"],
-            given["shapes"],
-            given.get("num_threads", 1),
-            [keep] if "keep_input" in given and not joins else keep,
-        )
-        of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
-        if "min_after_dequeue" in given:
-            of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
-            kind: Callable[..., Queue] = RandomShuffleQueue
-        else:
-            kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
-        queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
-        return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])
+    elements = Elements(
+        places,
+        given["enqueue_many"],
+        given["shapes"],
+        given.get("num_threads", 1),
+        [keep] if "keep_input" in given and not joins else keep,
+    )
+    of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
+    if "min_after_dequeue" in given:
+        of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
+        kind: Callable[..., Queue] = RandomShuffleQueue
+    else:
+        kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
+    queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
+    return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])
