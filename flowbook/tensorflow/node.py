@@ -48,6 +48,11 @@ class Reference:
         return read_variable(self.handle, **self.typed, name=name)
 
 
+def value_of(item: Any) -> Any:
+    """What a node computes with: the value of a variable that it is given a reference to."""
+    return item.value() if isinstance(item, Reference) else item
+
+
 class Node:
     """A node: its attributes, and what is known of its inputs.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -229,6 +230,7 @@ def absolute_difference(
     )
 
 
+@arguments_as(absolute_difference)
 @composed
 def mean_squared_error(
     labels: Any,
@@ -237,10 +239,11 @@ def mean_squared_error(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     name: str | None = None,
 ) -> Tensor:
-    """The loss `(predictions - labels)²` of each element. Arguments as `absolute_difference`."""
+    """The loss `(predictions - labels)²` of each element."""
     return _compared(squared_difference, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
 @composed
 def huber_loss(
     labels: Any,
@@ -252,8 +255,10 @@ def huber_loss(
 ) -> Tensor:
     """Half the square of each difference; beyond `delta`, the line that goes on from there.
 
-    Other arguments as `absolute_difference`. Source: Huber, "Robust estimation of a location
-    parameter", 1964.
+    Args:
+        delta: where the line begins.
+
+    Source: Huber, "Robust estimation of a location parameter", 1964.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
@@ -264,6 +269,7 @@ def huber_loss(
     return _compared(loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
 @composed
 def log_loss(
     labels: Any,
@@ -275,8 +281,11 @@ def log_loss(
 ) -> Tensor:
     """The cross entropy of labels in [0, 1] and predicted probabilities, elementwise.
 
-    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. Other
-    arguments as `absolute_difference`. From logits, `sigmoid_cross_entropy` is more exact.
+    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. From
+    logits, `sigmoid_cross_entropy` is more exact.
+
+    Args:
+        epsilon: what keeps the logarithms finite.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
@@ -286,6 +295,7 @@ def log_loss(
     return _compared(loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
 @composed
 def hinge_loss(
     labels: Any,
@@ -296,7 +306,9 @@ def hinge_loss(
 ) -> Tensor:
     """The loss `max(0, 1 - y logits)`, where y is 1 for labels of 1 and -1 for labels of 0.
 
-    Other arguments as `absolute_difference`.
+    Args:
+        labels: 0 or 1, or anything between.
+        logits: of the same shape.
     """
     return _compared(
         lambda wanted, given: relu(1.0 - (wanted * 2.0 - 1.0) * given),
@@ -308,6 +320,7 @@ def hinge_loss(
     )
 
 
+@arguments_as(absolute_difference)
 @composed
 def cosine_distance(
     labels: Any,
@@ -319,7 +332,10 @@ def cosine_distance(
 ) -> Tensor:
     """One minus the inner product of labels and predictions, both of norm 1, along an axis.
 
-    Other arguments as `absolute_difference`; weights broadcast to a shape that is 1 along the axis.
+    Args:
+        axis: along which both have the norm 1.
+        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1, and 1 along
+            the axis.
     """
     return _compared(
         lambda wanted, given: 1.0 - reduce_sum(wanted * given, axis, keepdims=True),
@@ -379,6 +395,7 @@ def _rows(x: Tensor) -> Tensor:
     return reshape(x, [dims[0], reduce_prod(dims[1:])])
 
 
+@arguments_as(absolute_difference)
 @composed("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
@@ -393,10 +410,7 @@ def sigmoid_cross_entropy(
     Args:
         multi_class_labels: the wanted probabilities.
         logits: of the same shape.
-        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1.
         label_smoothing: how far labels are moved towards one half, from 0 to 1.
-        reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the logits' dtype; for `Reduction.NONE` a tensor of their shape.

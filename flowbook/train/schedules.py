@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -68,6 +69,7 @@ def exponential_decay(
     return rate * pow(factor, _periods(step, period, staircase))
 
 
+@arguments_as(exponential_decay)
 @composed("NaturalExpDecay")
 def natural_exp_decay(
     learning_rate: Any,
@@ -80,17 +82,13 @@ def natural_exp_decay(
     """`learning_rate * exp(-decay_rate * global_step / decay_steps)`.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: the unit in which `decay_rate` counts.
-        decay_rate: a scalar.
-        staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
     """
     rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
     return rate * exp(-factor * _periods(step, period, staircase))
 
 
+@arguments_as(natural_exp_decay)
 @composed("InverseTimeDecay")
 def inverse_time_decay(
     learning_rate: Any,
@@ -100,16 +98,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`.
-
-    Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
-        decay_steps: the unit in which `decay_rate` counts.
-        decay_rate: a scalar.
-        staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
-    """
+    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`."""
     rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
     return rate / (1.0 + factor * _periods(step, period, staircase))
 
@@ -144,6 +133,7 @@ def piecewise_constant(
     return chosen
 
 
+@arguments_as(exponential_decay)
 @composed("PolynomialDecay")
 def polynomial_decay(
     learning_rate: Any,
@@ -159,14 +149,11 @@ def polynomial_decay(
     `(learning_rate - end) * (1 - global_step / decay_steps) ** power + end`, and `end` from there.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: where the end is reached.
         end_learning_rate: the rate there.
         power: of the polynomial; 1 is a line, 0.5 a square root.
         cycle: whether, instead of staying at the end, `decay_steps` becomes its next multiple
             that is not below the counter: the rate jumps up each time.
-        name: the name scope of what is built.
     """
     rate, step, period, end, exponent = _numbers(
         learning_rate, global_step, decay_steps, end_learning_rate, power
@@ -179,6 +166,7 @@ def polynomial_decay(
     return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
+@arguments_as(exponential_decay)
 @composed("CosineDecay")
 def cosine_decay(
     learning_rate: Any,
@@ -190,11 +178,8 @@ def cosine_decay(
     """Half a cosine from `learning_rate` at step 0 to `alpha * learning_rate` at `decay_steps`.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: where the end is reached; the rate stays there.
         alpha: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
@@ -203,6 +188,7 @@ def cosine_decay(
     return rate * ((1.0 - rest) * wave + rest)
 
 
+@arguments_as(exponential_decay)
 @composed("SGDRDecay")
 def cosine_decay_restarts(
     learning_rate: Any,
@@ -216,13 +202,10 @@ def cosine_decay_restarts(
     """Half cosines one after the other: each begins high again ("warm restarts").
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         first_decay_steps: the length of the first half cosine.
         t_mul: how much longer each is than the one before, a number of at least 1.
         m_mul: how much higher each begins than the one before, a scalar.
         alpha: what part of the rate remains at the ends.
-        name: the name scope of what is built.
 
     Raises:
         InvalidArgumentError: if `t_mul` is below 1.
@@ -247,6 +230,7 @@ def cosine_decay_restarts(
     return rate * ((1.0 - rest) * wave + rest)
 
 
+@arguments_as(polynomial_decay)
 @composed("LinearCosineDecay")
 def linear_cosine_decay(
     learning_rate: Any,
@@ -264,12 +248,9 @@ def linear_cosine_decay(
 
     Args:
         learning_rate: a floating-point scalar.
-        global_step: the counter.
-        decay_steps: where the end is reached.
         num_periods: how many whole cosines fit before it.
         alpha: what is added to the line.
         beta: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning",
     2017.

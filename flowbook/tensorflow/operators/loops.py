@@ -19,7 +19,7 @@ from flowbook.graph.model.dtypes import DType, int32, int64
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import no_op
-from flowbook.tensorflow.node import Node, Reference, Rule, Rules
+from flowbook.tensorflow.node import Node, Rule, Rules, value_of
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ class Array:
 
 def _values(rule: Rule) -> Rule:
     """A rule that gets the values of references."""
-    return lambda n, *inputs: rule(
-        n, *(i.value() if isinstance(i, Reference) else i for i in inputs)
-    )
+    return lambda n, *inputs: rule(n, *map(value_of, inputs))
 
 
 def _made(n: Node, size: Any) -> Any:

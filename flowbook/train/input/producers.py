@@ -12,6 +12,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -122,6 +123,7 @@ def _shape_of_rows(rows: Tensor, element_shape: Any) -> Shape:
     return found
 
 
+@arguments_as(input_producer)
 @composed("input_producer")
 def string_input_producer(
     string_tensor: Any,
@@ -132,11 +134,16 @@ def string_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of strings, such as the names of files; arguments are those of `input_producer`."""
+    """A queue of strings, such as the names of files; see `input_producer`.
+
+    Args:
+        string_tensor: a vector of strings.
+    """
     strings = convert_to_tensor(string_tensor, string)
     return input_producer(strings, [], num_epochs, shuffle, seed, capacity, shared_name, "strings")
 
 
+@arguments_as(input_producer)
 @composed("input_producer")
 def range_input_producer(
     limit: Any,
@@ -147,7 +154,10 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the integers from 0 to a limit; arguments are those of `input_producer`.
+    """A queue of the integers from 0 to a limit; see `input_producer`.
+
+    Args:
+        limit: the first integer that is not in the queue.
 
     >>> import flowbook as fb
     >>> queue = fb.train.range_input_producer(3, num_epochs=1, shuffle=False)
@@ -159,6 +169,7 @@ def range_input_producer(
     return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, "numbers")
 
 
+@arguments_as(input_producer)
 @composed("input_producer")
 def slice_input_producer(
     tensor_list: Sequence[Any],
@@ -173,12 +184,6 @@ def slice_input_producer(
 
     Args:
         tensor_list: tensors of as many rows each.
-        num_epochs: as for `input_producer`.
-        shuffle: as for `input_producer`.
-        seed: as for `input_producer`.
-        capacity: as for `input_producer`.
-        shared_name: as for `input_producer`.
-        name: the name of the scope of the operations.
 
     Returns:
         A tensor for each; every run takes the next row.
