@@ -51,8 +51,9 @@ def case(
     Raises:
         InvalidTypeError: if the branches differ in structure or dtype, a predicate is no bool, or
             a branch is no function.
-        InvalidArgumentError: if there is no pair. In the run: if no predicate is true and there is
-            no default, or several are true of which only one may be; it says which.
+        InvalidArgumentError: if there is neither a pair nor a default. In the run: if no predicate
+            is true and there is no default, or several are true of which only one may be; it says
+            which.
 
     >>> import flowbook as fb
     >>> x = fb.placeholder(fb.float32, [])
@@ -67,6 +68,8 @@ def case(
     pairs = _pairs(pred_fn_pairs)
     if default is not None:
         _require_function("default", default)
+    elif not pairs:
+        raise InvalidArgumentError("there is no pair of a predicate and a function")
     predicates = []
     for number, (pred, _) in enumerate(pairs):
         predicate = as_predicate(pred, "case", _NEVER)
@@ -77,7 +80,7 @@ def case(
             )
         predicates.append(predicate)
     checks = []
-    if exclusive:
+    if exclusive and predicates:
         checks.append(_at_most_one(predicates))
     if default is None:
         names = ", ".join(p.name for p in predicates)
@@ -102,8 +105,6 @@ def _pairs(given: Any) -> list[tuple[Any, Function]]:
             f"pred_fn_pairs is a list of pairs of a predicate and a function, or a dict, not "
             f"{given!r:.80}"
         )
-    if not items:
-        raise InvalidArgumentError("there is no pair of a predicate and a function")
     for number, item in enumerate(items):
         if not isinstance(item, list | tuple) or len(item) != 2:
             raise InvalidTypeError(

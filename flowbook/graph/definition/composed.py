@@ -77,7 +77,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
     if isinstance(value, list | tuple):
         return value
     if isinstance(value, Mapping):
-        return value.values()
+        return (*value.keys(), *value.values())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return None if hasattr(value, "graph") else [getattr(value, f.name) for f in fields]
