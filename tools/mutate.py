@@ -796,13 +796,14 @@ CHANGES = (
         "if op.op_def.access is Access.OUTSIDE:",
         ("exec/session/test_session.py", REWRITE),
     ),
-    Change("graph/rewrite/prune.py", "after += graph.nodes_for(passed_by)", "pass", (HANDLES,)),
+    Change("graph/rewrite/prune.py", "+= graph.nodes_for(passed_by)", "+= ()", (HANDLES,)),
     Change(
         "graph/rewrite/prune.py",
-        "numbers[op_def.touches.argument] = value_of(owner.outputs[0])",
-        "pass",
+        "given = graph.value_of(handle)",
+        "given = node.inputs[place]",
         (HANDLES,),
     ),
+    Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
     Change(
         "graph/rewrite/growth.py",
         "return op_def.access is Access.READ and touched_by(operation) not in base.written",
