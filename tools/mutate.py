@@ -2663,7 +2663,9 @@ def main() -> int:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("words", nargs="*", help="only changes whose file or text has one of these")
     words = parser.parse_args().words
-    changes = [c for c in CHANGES if not words or any(w in c.file + c.before for w in words)]
+    if strange := [w for w in words if not any(_has(c, w) for c in CHANGES)]:
+        parser.error(f"no change's file or text has {', '.join(map(repr, strange))}")
+    changes = [c for c in CHANGES if not words or any(_has(c, w) for w in words)]
     misfits = [c for c in CHANGES if _text_of(ROOT, c).count(c.before) != 1]
     for change in misfits:
         print(f"DOES NOT FIT  {change}")
@@ -2680,6 +2682,10 @@ def main() -> int:
                 survivors += not _is_noticed(copy, change)
     print(f"{len(changes)} changes, {survivors} not noticed, {len(misfits)} that do not fit")
     return survivors + len(misfits)
+
+
+def _has(change: Change, word: str) -> bool:
+    return word in change.file + change.before
 
 
 def _text_of(root: Path, change: Change) -> str:
