@@ -99,8 +99,9 @@ def built(
     order = nodes.ordered(names, also, cut)
     shapes: dict[str, Shape] = {}
     late = late_reads(nodes, order)
+    shared = nodes.share_arrays(names - cut)
     while True:
-        reader = _Reader(nodes, known, given, late, shapes, clear_devices)
+        reader = _Reader(nodes, known, given, late, shapes, clear_devices, shared)
         try:
             return reader.read(order, fill)
         except Learnt:
@@ -145,8 +146,10 @@ class _Reader:
         late: Mapping[str, Mapping[Source, Late]],
         shapes: dict[str, Shape],
         clear_devices: bool,
+        shares_arrays: bool,
     ) -> None:
         self._nodes = nodes
+        self._shares_arrays = shares_arrays
         self._late = late
         self._shapes = shapes
         self._clear_devices = clear_devices
@@ -238,6 +241,7 @@ class _Reader:
             for source in sources
         ]
         node = Node(proto, inputs, f"{name}/")
+        node.shares_arrays = self._shares_arrays
         if proto.op in BY_REFERENCE:
             self._route(name, node)
             result = BY_REFERENCE[proto.op](node, *node.inputs)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 
+@composed("ExponentialDecay")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -64,12 +65,12 @@ def exponential_decay(
     ...     print(sess.run(rate, {step: 20}))
     0.125
     """
-    with name_scope(name or "ExponentialDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * pow(factor, _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * pow(factor, _periods(step, period, staircase))
 
 
 @arguments_as(exponential_decay)
+@composed("NaturalExpDecay")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -83,12 +84,12 @@ def natural_exp_decay(
     Args:
         decay_steps: the unit in which `decay_rate` counts.
     """
-    with name_scope(name or "NaturalExpDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * exp(-factor * _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * exp(-factor * _periods(step, period, staircase))
 
 
 @arguments_as(natural_exp_decay)
+@composed("InverseTimeDecay")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -98,11 +99,11 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> Tensor:
     """`learning_rate / (1 + decay_rate * global_step / decay_steps)`."""
-    with name_scope(name or "InverseTimeDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate / (1.0 + factor * _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate / (1.0 + factor * _periods(step, period, staircase))
 
 
+@composed("PiecewiseConstant")
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
@@ -124,16 +125,16 @@ def piecewise_constant(
     fixed = [b for b in boundaries if isinstance(b, int | float | np.number)]
     if any(b >= a for b, a in itertools.pairwise(fixed)):
         raise InvalidArgumentError(f"the boundaries do not increase: {list(boundaries)}")
-    with name_scope(name or "PiecewiseConstant"):
-        counter = convert_to_tensor(x)
-        chosen = convert_to_tensor(values[-1])
-        for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
-            below = less_equal(counter, as_number(boundary, counter.dtype))
-            chosen = where(below, as_number(value, chosen.dtype), chosen)
-        return chosen
+    counter = convert_to_tensor(x)
+    chosen = convert_to_tensor(values[-1])
+    for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+        below = less_equal(counter, as_number(boundary, counter.dtype))
+        chosen = where(below, as_number(value, chosen.dtype), chosen)
+    return chosen
 
 
 @arguments_as(exponential_decay)
+@composed("PolynomialDecay")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -154,19 +155,19 @@ def polynomial_decay(
         cycle: whether, instead of staying at the end, `decay_steps` becomes its next multiple
             that is not below the counter: the rate jumps up each time.
     """
-    with name_scope(name or "PolynomialDecay"):
-        rate, step, period, end, exponent = _numbers(
-            learning_rate, global_step, decay_steps, end_learning_rate, power
-        )
-        if cycle:
-            cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
-            period = period * cycles
-        else:
-            step = minimum(step, period)
-        return (rate - end) * pow(1.0 - step / period, exponent) + end
+    rate, step, period, end, exponent = _numbers(
+        learning_rate, global_step, decay_steps, end_learning_rate, power
+    )
+    if cycle:
+        cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
+        period = period * cycles
+    else:
+        step = minimum(step, period)
+    return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
 @arguments_as(exponential_decay)
+@composed("CosineDecay")
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -182,13 +183,13 @@ def cosine_decay(
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
-    with name_scope(name or "CosineDecay"):
-        rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
-        wave = _half_cosine(minimum(step, period) / period)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
+    wave = _half_cosine(minimum(step, period) / period)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
 @arguments_as(exponential_decay)
+@composed("SGDRDecay")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -213,24 +214,24 @@ def cosine_decay_restarts(
     """
     if not t_mul >= 1:
         raise InvalidArgumentError(f"t_mul is at least 1, not {t_mul!r}")
-    with name_scope(name or "SGDRDecay"):
-        rate, step, period, height, rest = _numbers(
-            learning_rate, global_step, first_decay_steps, m_mul, alpha
-        )
-        periods = step / period
-        if t_mul == 1:
-            restarts = floor(periods)
-            place = periods - restarts
-        else:
-            # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
-            restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
-            length = pow(as_number(t_mul, rate.dtype), restarts)
-            place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
-        wave = pow(height, restarts) * _half_cosine(place)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, height, rest = _numbers(
+        learning_rate, global_step, first_decay_steps, m_mul, alpha
+    )
+    periods = step / period
+    if t_mul == 1:
+        restarts = floor(periods)
+        place = periods - restarts
+    else:
+        # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
+        restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
+        length = pow(as_number(t_mul, rate.dtype), restarts)
+        place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
+    wave = pow(height, restarts) * _half_cosine(place)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
 @arguments_as(polynomial_decay)
+@composed("LinearCosineDecay")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -254,14 +255,14 @@ def linear_cosine_decay(
     Source: Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning",
     2017.
     """
-    with name_scope(name or "LinearCosineDecay"):
-        rate, step, period, periods, offset, rest = _numbers(
-            learning_rate, global_step, decay_steps, num_periods, alpha, beta
-        )
-        place = minimum(step, period) / period
-        return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
+    rate, step, period, periods, offset, rest = _numbers(
+        learning_rate, global_step, decay_steps, num_periods, alpha, beta
+    )
+    place = minimum(step, period) / period
+    return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
 
 
+@composed("LinearWarmup")
 def linear_warmup(
     learning_rate: Any, global_step: Any, warmup_steps: Any, name: str | None = None
 ) -> Tensor:
@@ -288,9 +289,8 @@ def linear_warmup(
     ...     print(sess.run(rate, {step: 0}))
     0.125
     """
-    with name_scope(name or "LinearWarmup"):
-        rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
-        return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
+    rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
+    return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
 
 
 def _numbers(learning_rate: Any, *others: Any) -> list[Tensor]:

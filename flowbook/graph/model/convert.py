@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model import dtypes
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic
@@ -30,7 +31,8 @@ def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
 
     Raises:
         InvalidTypeError: if values are not of that kind.
-        InvalidArgumentError: if an integer does not fit or a list is ragged.
+        InvalidArgumentError: if an integer does not fit, a list is ragged, or a column of a table
+            lacks values: an array would have NaN for them, or nothing.
     """
     if dtype is not None and type(value) is np.ndarray and value.dtype == dtype.numpy:
         return _as_bytes(value) if dtype is dtypes.string else value
@@ -50,6 +52,19 @@ def _is_masked(array: Any) -> bool:
     return bool(np.any(getattr(array, "mask", False)))
 
 
+def _lacking(column: Any) -> int:
+    """How many values a column of pandas' or pyarrow's lacks; 0 of anything else.
+
+    NaN is a value where the floats are NumPy's own, which cannot tell the one from the other.
+    """
+    if hasattr(column, "is_null"):
+        return int(np.count_nonzero(column.is_null()))
+    dtype = getattr(column, "dtype", None)
+    if hasattr(column, "isna") and (not isinstance(dtype, np.dtype) or dtype.kind == "O"):
+        return int(np.count_nonzero(column.isna())) if dtype is not None else 0
+    return 0
+
+
 def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     if type(value) is float:  # As a rate is that every step is fed.
         return np.asarray(value)
@@ -64,6 +79,12 @@ def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         raise InvalidArgumentError(
             "a masked array has elements without values, which an array cannot have",
             hint="array.filled(0) gives them one",
+        )
+    lacking = _lacking(value) if hasattr(value, "__array__") else 0
+    if lacking:
+        raise InvalidArgumentError(
+            f"it lacks {counted(lacking, 'value')} of {len(value)}",
+            hint="fill them first, as with pandas' fillna or pyarrow's fill_null, or drop the rows",
         )
     try:
         # NumPy's own dtypes for bytes and text lose trailing zeros.
@@ -81,6 +102,11 @@ def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         array = _floats(value, array) if inexact else _exact_integers(value, array)
     if array.dtype.kind in "SUO":
         return _as_bytes(array)
+    if array.dtype.kind in "mM":
+        raise InvalidTypeError(
+            f"dates and durations have no dtype, as those of {array.dtype} here",
+            hint="np.asarray(value).astype(np.int64) counts them in their unit, dates since 1970",
+        )
     if array.dtype.newbyteorder("=") != array.dtype:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
@@ -134,8 +160,8 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if isinstance(item, str):
             item = item.encode()
         elif not isinstance(item, bytes):
-            if isinstance(item, list | tuple):
-                raise InvalidArgumentError("not an array: the lists in it differ in length")
+            if isinstance(item, list | tuple | np.ndarray):
+                raise _nested(array)
             if isinstance(item, Arithmetic):
                 raise _not_packed(item)
             what = f"{item!r} of type {type(item).__name__}"
@@ -149,6 +175,16 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
             )
         result[position] = bytes(item)
     return result
+
+
+def _nested(array: np.ndarray[Any, Any]) -> InvalidArgumentError:
+    """The error for lists or arrays as the elements of an array."""
+    if len({np.size(item) for item in array.flat}) > 1:
+        return InvalidArgumentError("not an array: the lists in it differ in length")
+    return InvalidArgumentError(
+        "not an array: its elements are lists or arrays themselves",
+        hint="np.stack(np.asarray(value)) makes one array of them",
+    )
 
 
 def _default_dtype(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

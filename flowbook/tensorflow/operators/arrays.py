@@ -68,10 +68,11 @@ def _batch_to_space(n: Node, x: Any, crops: Any) -> Any:
 def _concat_offset(n: Node, axis: Any, *shapes: Any) -> Any:
     """Where each of several joined arrays begins."""
     axis = int(n.known(axis, "the axis"))
-    sizes = [s[axis] for s in shapes]
-    ends = cumsum(stack(sizes), exclusive=True)
-    places = one_hot(axis, size(shapes[0]), 1, 0, dtype=shapes[0].dtype)
-    return [places * ends[i] for i in range(len(shapes))]
+    # All of it takes all of them: of constants alone it would not be in the loop that they are in.
+    table = stack(list(shapes))
+    ends = cumsum(table[:, axis], exclusive=True)
+    places = one_hot(axis, size(table[0]), 1, 0, dtype=table.dtype)
+    return unstack(expand_dims(ends, 1) * places, len(shapes))
 
 
 def _layout(n: Node) -> str:

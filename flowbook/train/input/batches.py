@@ -87,7 +87,8 @@ def batches(
 
     Args:
         arrays: NumPy arrays, or what makes arrays, of as many rows each: one, a tuple or dict of
-            them, or a table of pandas' or pyarrow's. They are not copied.
+            them, or a table of pandas' or pyarrow's, whose categories are their values. They are
+            not copied.
         size: how many rows a batch has.
         epochs: how often all rows come; None for ever.
         shuffle: a seed: each epoch has its rows in an order of its own, the same in each session.
@@ -104,7 +105,8 @@ def batches(
         Tensors, arranged as the arrays are: one, a tuple or a dict; of a table a dict by column.
 
     Raises:
-        InvalidArgumentError: if the arrays differ in their numbers of rows, or make no batch.
+        InvalidArgumentError: if the arrays differ in their numbers of rows, make no batch, or a
+            column lacks values; NaN is a value in columns of NumPy's own floats.
         InvalidTypeError: if something is no array of a dtype that tensors have.
 
     >>> import numpy as np

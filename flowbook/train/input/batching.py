@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 
+@composed
 def batch(
     tensors: Any,
     batch_size: Any,
@@ -72,10 +73,11 @@ def batch(
     ...     print(*fb.train.until_end(sess, squares))
     [25 36] [49]
     """
-    return _batched("batch", locals())
+    return _batched(locals())
 
 
 @arguments_as(batch)
+@composed
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -94,10 +96,11 @@ def maybe_batch(
     Args:
         keep_input: whether to keep an element: a bool scalar, or with `enqueue_many` a vector too.
     """
-    return _batched("maybe_batch", locals())
+    return _batched(locals())
 
 
 @arguments_as(batch)
+@composed
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -114,10 +117,11 @@ def batch_join(
     Args:
         tensors_list: of each place an element, all of the same dtypes and arranged alike.
     """
-    return _batched("batch_join", locals())
+    return _batched(locals())
 
 
 @arguments_as(batch)
+@composed
 def shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -138,10 +142,11 @@ def shuffle_batch(
         min_after_dequeue: how many of them stay behind, so that there is always a choice.
         seed: of the order, see `set_random_seed`.
     """
-    return _batched("shuffle_batch", locals())
+    return _batched(locals())
 
 
 @arguments_as(batch_join, shuffle_batch)
+@composed
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -155,10 +160,11 @@ def shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `batch_join`, in a random order."""
-    return _batched("shuffle_batch_join", locals())
+    return _batched(locals())
 
 
 @arguments_as(batch_join)
+@composed
 def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Sequence[Any],
@@ -176,10 +182,11 @@ def maybe_batch_join(
     Args:
         keep_input: for each place whether to keep an element, as for `maybe_batch`.
     """
-    return _batched("maybe_batch_join", locals())
+    return _batched(locals())
 
 
 @arguments_as(shuffle_batch, maybe_batch)
+@composed
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -195,10 +202,11 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """As `shuffle_batch`, of those elements alone that are to be kept."""
-    return _batched("maybe_shuffle_batch", locals())
+    return _batched(locals())
 
 
 @arguments_as(shuffle_batch_join, maybe_batch_join)
+@composed
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -213,33 +221,31 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `shuffle_batch_join`, of those elements alone that are to be kept."""
-    return _batched("maybe_shuffle_batch_join", locals())
+    return _batched(locals())
 
 
-def _batched(function: str, given: Mapping[str, Any]) -> Any:
+def _batched(given: Mapping[str, Any]) -> Any:
     """What each of these functions gives.
 
     Args:
-        function: its name.
         given: its arguments, by name. Those that join have a list of elements, each with a thread;
             those that shuffle say how many elements stay behind.
     """
     joins = "tensors_list" in given
     places = given["tensors_list"] if joins else [given["tensors"]]
     keep = given.get("keep_input")
-    with name_scope(given["name"] or function):
-        elements = Elements(
-            places,
-            given["enqueue_many"],
-            given["shapes"],
-            given.get("num_threads", 1),
-            [keep] if "keep_input" in given and not joins else keep,
-        )
-        of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
-        if "min_after_dequeue" in given:
-            of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
-            kind: Callable[..., Queue] = RandomShuffleQueue
-        else:
-            kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
-        queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
-        return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])
+    elements = Elements(
+        places,
+        given["enqueue_many"],
+        given["shapes"],
+        given.get("num_threads", 1),
+        [keep] if "keep_input" in given and not joins else keep,
+    )
+    of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
+    if "min_after_dequeue" in given:
+        of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
+        kind: Callable[..., Queue] = RandomShuffleQueue
+    else:
+        kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
+    queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
+    return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])

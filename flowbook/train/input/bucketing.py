@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int32
@@ -29,6 +29,7 @@ __all__ = ["bucket", "bucket_by_sequence_length"]
 
 
 @arguments_as(batch)
+@composed
 def bucket(
     tensors: Any,
     which_bucket: Any,
@@ -74,13 +75,13 @@ def bucket(
     0 [2 4]
     """
     given = locals()
-    with name_scope(name or "bucket"):
-        which = convert_to_tensor(which_bucket, int32)
-        numbers, found = _bucketed([which], num_buckets, given)
+    which = convert_to_tensor(which_bucket, int32)
+    numbers, found = _bucketed([which], num_buckets, given)
     return numbers[0][0], found
 
 
 @arguments_as(bucket)
+@composed
 def bucket_by_sequence_length(
     input_length: Any,
     tensors: Any,
@@ -128,10 +129,9 @@ def bucket_by_sequence_length(
         raise InvalidTypeError(f"boundaries are integers, not {bounds!r:.80}")
     if not bounds or any(a >= b for a, b in pairwise(bounds)):
         raise InvalidArgumentError(f"boundaries are given, and grow, unlike {bounds!r:.80}")
-    with name_scope(name or "bucket_by_sequence_length"):
-        length = cast(convert_to_tensor(input_length), int32)
-        which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
-        (_, lengths), found = _bucketed([which, length], len(bounds) + 1, given)
+    length = cast(convert_to_tensor(input_length), int32)
+    which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
+    (_, lengths), found = _bucketed([which, length], len(bounds) + 1, given)
     return lengths, found
 
 

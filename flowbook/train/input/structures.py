@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.whole_numbers import as_whole
 
@@ -97,10 +96,10 @@ def _columns(value: Any) -> Any:
     pandas, arrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
     if pandas is not None and isinstance(value, pandas.DataFrame):
         _check_names(value.columns)
-        return {name: value[name].to_numpy() for name in value.columns}
+        return {name: value[name] for name in value.columns}
     if arrow is not None and isinstance(value, arrow.Table | arrow.RecordBatch):
         _check_names(value.schema.names)
-        return {name: _column(value.column(name), name) for name in value.schema.names}
+        return {name: value.column(name) for name in value.schema.names}
     return value
 
 
@@ -110,15 +109,6 @@ def _check_names(names: Iterable[Any]) -> None:
             raise InvalidArgumentError(
                 f"{count} columns are called {name!r}", hint="give each a name of its own"
             )
-
-
-def _column(column: Any, name: str) -> Any:
-    if column.null_count:
-        raise InvalidArgumentError(
-            f"column {name!r} lacks {counted(column.null_count, 'value')}",
-            hint="fill them first, as with pyarrow.compute.fill_null",
-        )
-    return np.asarray(column)
 
 
 def check_counts(least: int = 1, /, **counts: Any) -> None:

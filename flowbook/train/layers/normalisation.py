@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.dtypes import bool as bool_
@@ -32,6 +32,7 @@ from flowbook.train.layers.weights import (
 __all__ = ["batch_normalization", "layer_normalization"]
 
 
+@composed
 def batch_normalization(
     inputs: Any,
     training: Any = False,
@@ -98,30 +99,27 @@ def batch_normalization(
     shape = [inputs.shape.as_list()[axis]]
     dtype = inputs.dtype if inputs.dtype.size >= 4 else float32
     order = [*(k for k in range(rank) if k != axis % rank), axis % rank]
-    with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
-        factor, offset = _scale_and_offset(
-            shape,
-            dtype,
-            trainable,
-            (scale, gamma_initializer, gamma, gamma_constraint),
-            (center, beta_initializer, beta, beta_constraint),
-        )
-        mean = weights(
-            "moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False
-        )
-        variance = weights(
-            "moving_variance", shape, dtype, initializers.ones(), moving_variance, trainable=False
-        )
-        factor = ones(shape, dtype) if factor is None else factor
-        offset = zeros(shape, dtype) if offset is None else offset
-        made = (factor, offset, mean, variance, epsilon)
-        is_last = order == sorted(order)
-        x = inputs if is_last else transpose(inputs, order)
-        if isinstance(training, Arithmetic) or training:
-            result = _by_batch(x, *made, training, 1.0 - momentum)
-        else:
-            result = _by_averages(x, *made)
-        return result if is_last else transpose(result, [order.index(k) for k in range(rank)])
+    factor, offset = _scale_and_offset(
+        shape,
+        dtype,
+        trainable,
+        (scale, gamma_initializer, gamma, gamma_constraint),
+        (center, beta_initializer, beta, beta_constraint),
+    )
+    mean = weights("moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False)
+    variance = weights(
+        "moving_variance", shape, dtype, initializers.ones(), moving_variance, trainable=False
+    )
+    factor = ones(shape, dtype) if factor is None else factor
+    offset = zeros(shape, dtype) if offset is None else offset
+    made = (factor, offset, mean, variance, epsilon)
+    is_last = order == sorted(order)
+    x = inputs if is_last else transpose(inputs, order)
+    if isinstance(training, Arithmetic) or training:
+        result = _by_batch(x, *made, training, 1.0 - momentum)
+    else:
+        result = _by_averages(x, *made)
+    return result if is_last else transpose(result, [order.index(k) for k in range(rank)])
 
 
 def _scale_and_offset(
@@ -185,6 +183,7 @@ def _by_averages(
 
 
 @arguments_as(batch_normalization)
+@composed
 def layer_normalization(
     inputs: Any,
     epsilon: float = 1e-5,
@@ -211,12 +210,11 @@ def layer_normalization(
     """
     inputs = layer_input(inputs, "layer_normalization")
     shape, dtype = [channels_of(inputs)], inputs.dtype
-    with inputs.graph.as_default(), name_scope(name or "layer_normalization"):
-        factor, offset = _scale_and_offset(
-            shape,
-            dtype,
-            trainable,
-            (scale, gamma_initializer, gamma, gamma_constraint),
-            (center, beta_initializer, beta, beta_constraint),
-        )
-        return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)
+    factor, offset = _scale_and_offset(
+        shape,
+        dtype,
+        trainable,
+        (scale, gamma_initializer, gamma, gamma_constraint),
+        (center, beta_initializer, beta, beta_constraint),
+    )
+    return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.need import requires
 
 
 @pytest.fixture
@@ -434,6 +435,20 @@ def test_a_masked_array_is_refused_where_its_mask_would_be_lost() -> None:
         assert sess.run(x, {x: masked.filled(7)}).tolist() == [7.0, 1.0, 2.0]
         # Nothing is lost of one without a masked element.
         assert sess.run(x, {x: np.ma.array([1.0, 2.0, 3.0])}).tolist() == [1.0, 2.0, 3.0]
+
+
+@requires(module="pandas")
+def test_a_column_that_lacks_values_is_not_fed_as_nan() -> None:
+    import pandas
+
+    x = fb.placeholder(fb.float64, [3])
+    column = pandas.Series([1, None, 3], dtype="Int64")
+    with fb.Session() as sess:
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"'x .*lacks 1 value of 3"):
+            sess.run(x, {x: column})
+        with pytest.raises(fb.errors.InvalidArgumentError, match="lacks 1 value of 3"):
+            fb.constant(column)
+        assert sess.run(x, {x: column.fillna(7)}).tolist() == [1.0, 7.0, 3.0]
 
 
 def test_feeding_that_was_prevented() -> None:

@@ -240,8 +240,34 @@ def test_a_table_of_pandas_gives_its_columns() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="2 columns are called 'x'"):
         fb.train.batches(pandas.concat([table, table["x"]], axis=1), 2)
     table.loc[1, "word"] = None
-    with pytest.raises(fb.errors.InvalidTypeError, match=r"arrays\['word'\] is no array"):
+    with pytest.raises(
+        fb.errors.InvalidArgumentError, match=r"arrays\['word'\].* lacks 1 value of"
+    ):
         fb.train.batches(table, 2)
+
+
+@requires(module="pandas")
+def test_what_a_table_of_pandas_lacks_does_not_become_nan() -> None:
+    import pandas
+
+    for dtype, values in {
+        "Int64": [1, 2, 3],
+        "Float32": [1.5, 2.5, 3.5],
+        "boolean": [True, False, True],
+        "string": ["a", "b", "c"],
+        "category": [4, 5, 4],
+    }.items():
+        column = pandas.Series(values, dtype=dtype)
+        with fb.Graph().as_default():
+            [found] = everything(fb.train.batches({"n": column}, 3))
+        assert found["n"].tolist() == [v.encode() if dtype == "string" else v for v in values]
+        column[1] = None
+        for arrays in ({"n": column}, pandas.DataFrame({"n": column}), column, column.array):
+            with pytest.raises(fb.errors.InvalidArgumentError, match="it lacks 1 value of 3"):
+                fb.train.batches(arrays, 3)
+    floats = pandas.DataFrame({"x": [1.0, np.nan]})
+    [found] = everything(fb.train.batches(floats, 2))
+    assert np.isnan(found["x"]).tolist() == [False, True]
 
 
 @requires(module="pyarrow")
@@ -252,5 +278,25 @@ def test_a_table_of_pyarrow_gives_its_columns() -> None:
     [found] = everything(fb.train.batches(table, 3))
     assert found["n"].tolist() == [1, 2, 3]
     assert found["word"].tolist() == [b"a", b"b", b"c"]
-    with pytest.raises(fb.errors.InvalidArgumentError, match="column 'n' lacks 1 value"):
-        fb.train.batches(pyarrow.table({"n": [1, None]}), 1)
+    lacking = pyarrow.table({"n": [1, None]})
+    in_dictionary = pyarrow.DictionaryArray.from_arrays([0, 1], ["a", None])
+    for arrays in (lacking, lacking["n"], lacking["n"].chunk(0), {"n": in_dictionary}):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="it lacks 1 value of 2"):
+            fb.train.batches(arrays, 1)
+
+
+@requires(module="pyarrow")
+def test_what_no_tensor_holds_is_named() -> None:
+    import pyarrow
+
+    day, words = np.array(["2020-01-01"] * 2, "datetime64[D]"), ["a", "b"]
+    for column, message in (
+        (pyarrow.array(day), r"no dtype, as those of datetime64\[D\]"),
+        (pyarrow.array([words, words]), "its elements are lists or arrays"),
+        (pyarrow.array([words, ["c"]]), "differ in length"),
+    ):
+        with pytest.raises(fb.errors.OpError, match=rf"arrays\['n'\].*{message}"):
+            fb.train.batches(pyarrow.table({"n": column}), 1)
+    rows: Any = np.asarray(pyarrow.table({"n": [words, words]})["n"])
+    stacked = np.stack(rows)
+    assert everything(fb.train.batches(stacked, 2))[0].tolist() == [[b"a", b"b"]] * 2
