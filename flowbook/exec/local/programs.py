@@ -21,7 +21,8 @@ KEPT_NODES_IN_USE = 1_000_000
 # What a program costs besides its nodes, in nodes.
 OVERHEAD = 20
 
-# So many of the latest programs are kept for what a new signature may begin with.
+# So many programs are kept for what a new signature may begin with: the latest that were prepared,
+# or that others have begun with.
 MOST_BASES = 8
 
 # What was asked for.
@@ -56,7 +57,12 @@ class Programs:
 
     def base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
+        bases = reversed(self._growing)
+        found = next((each for each in bases if each.grows_into(signature)), None)
+        if found is not None:
+            self._growing.remove(found)
+            self._growing.append(found)
+        return found
 
     def add(
         self, key: Key, prepared: Prepared, runner: Runner | Joint, growing: Growing | None
@@ -69,7 +75,7 @@ class Programs:
             runner: what runs it.
             growing: of it, if others may begin with it.
         """
-        if growing is not None:
+        if growing is not None and growing.is_large:
             self._growing.append(growing)
         self.runners[prepared] = runner
         self._prepared[key] = prepared

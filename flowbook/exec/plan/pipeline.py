@@ -84,11 +84,16 @@ class Growing(NamedTuple):
     part: Part
     jobs: Sequence[Job]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is worth the while to begin with it."""
+        return len(self.graph.nodes) >= LEAST_TO_GROW
+
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
         own = self.prepared.signature
         waits = any(own.is_late) or any(signature.is_late) or self.graph.is_routed
-        if waits or signature.feeds != own.feeds or len(self.graph.nodes) < LEAST_TO_GROW:
+        if waits or signature.feeds != own.feeds:
             return False
         fed = set(own.feeds)
         roots = [*own.targets, *[t.op for t in own.fetches if t not in fed]]
