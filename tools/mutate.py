@@ -316,7 +316,7 @@ CHANGES = (
     ),
     Change(
         "exec/local/programs.py",
-        "        del self.runners[prepared]\n",
+        "        del self.kept[prepared]\n",
         "",
         ("exec/instruments/test_guard_again.py",),
     ),
@@ -1309,13 +1309,11 @@ CHANGES = (
         ("exec/instruments/test_instrument.py",),
     ),
     # The master and the session
-    Change(
-        "exec/local_master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)
-    ),
+    Change("exec/local_master.py", "while kept.epoch != self", "if kept.epoch != self", (CLAIMS,)),
     Change(
         "exec/local_master.py",
-        "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
-        "seen = runner.seen[1]",
+        "seen = kept.seen[1] if kept.seen[0] == epoch else 0",
+        "seen = kept.seen[1]",
         (GROWTH,),
     ),
     Change(

@@ -532,7 +532,7 @@ def test_what_a_program_grew_from_may_go(sess: fb.Session, prepared: list[int]) 
     y, _ = delayed(chain(x))
     assert sess.run(y, {x: 1.0}) == 2.0
     (older,) = sess._master._programs.all
-    base = weakref.ref(sess._master._programs.runners[older])
+    base = weakref.ref(sess._master._programs.kept[older].runner)
     count = len(prepared)
     assert sess.run(fb.negative(y), {x: 1.0}) == -2.0
     assert prepared[count:] == [1]
