@@ -19,7 +19,6 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.subgraph import Subgraph
 
@@ -92,5 +91,5 @@ def _whole(users: set[Operation]) -> Subgraph:
     """Operations of one graph, with all that they need."""
     graph: Graph = next(iter(users)).graph
     targets = [op for op in graph.operations if op in users and op.context is None]
-    fed = [op.outputs[0] for op in graph.operations if op.op_def is placeholder_op]
+    fed = [op.outputs[0] for op in graph.operations if op.op_def.must_be_fed]
     return prune([], targets, [tensor for tensor in fed if tensor.op.context is None])

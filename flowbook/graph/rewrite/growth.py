@@ -14,7 +14,6 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.cse import is_there
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
@@ -80,7 +79,7 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
     """Whether an operation can be added at the end without a change to what comes before it."""
     op_def = operation.op_def
     if (
-        op_def is placeholder_op
+        op_def.must_be_fed
         or op_def.is_async
         or op_def.is_router
         or operation.context is not None
