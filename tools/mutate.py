@@ -1039,7 +1039,7 @@ CHANGES = (
         (OWNERSHIP,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "self.line(text + _dropping(dropped), index, inputs)",
         "self.line(text, index, inputs)",
         (LEASES, RETENTION),
@@ -1049,23 +1049,23 @@ CHANGES = (
         "exec/engine/code/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/calls.py",
         "if {out}.flags.c_contiguous else",
         "if True else",
         (OVERWRITING,),
     ),
-    Change("exec/engine/code/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
+    Change("exec/engine/code/writer.py", "if name not in self._barred]", "]", (LOWERING,)),
     Change(
-        "exec/engine/code/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)
+        "exec/engine/code/writer.py", "and self.locals[first] not in self._barred", "", (LOWERING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n        return\n",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "and first not in unit.invariants and first not in others",
         "and first not in others",
         (LOWERING,),
@@ -2321,13 +2321,13 @@ CHANGES = (
         ("graph/control_flow/test_while_loop.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"{trips} += {counter}")',
         'self.line(f"{trips} = {counter}")',
         ("exec/engine/code/test_tally.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"    {taken} = 0")',
         'self.line(f"    {taken} = 1")',
         ("exec/engine/code/test_tally.py",),

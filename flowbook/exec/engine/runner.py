@@ -25,12 +25,8 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
-from flowbook.exec.engine.code.generate import (
-    FINISHER_OF,
-    Generated,
-    finishers,
-    whole_step,
-)
+from flowbook.exec.engine.code.finishing import FINISHER_OF, finishers
+from flowbook.exec.engine.code.generate import Generated, whole_step
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.tally import Tally, run_number
