@@ -929,8 +929,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "None, settled, is_soft=is_soft)\n    is_lossy",
-        "None, settled, costs, is_soft)\n    is_lossy",
+        "None, settled)\n    explaining",
+        "None, settled, costs)\n    explaining",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -2400,7 +2400,7 @@ CHANGES = (
     ),
     Change(
         "exec/placement/constraints.py",
-        "    if is_soft and not",
+        "    if settled.is_soft and not",
         "    if not",
         ("exec/placement/test_place.py",),
     ),

@@ -29,17 +29,16 @@ def place_with_homes(
     before: Placement | None = None,
     settled: Settled = NOTHING,
     costs: Costs = AS_BUILT,
-    is_soft: bool = False,
     jobs: Sequence[Job] = (),
 ) -> Placement:
     """Choose a device for every node, and first for what the nodes touch; see `place`."""
-    chosen = _chosen(graph, devices, settled, is_soft) if len(devices) > 1 else None
+    chosen = _chosen(graph, devices, settled) if len(devices) > 1 else None
     if chosen is None:
-        return place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
+        return place(graph, devices, before, settled, costs, jobs=jobs)
     homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
     settled = settled._replace(homes={**new, **homes})
-    placement = place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
+    placement = place(graph, devices, before, settled, costs, jobs=jobs)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner
@@ -52,7 +51,6 @@ def _chosen(
     graph: Subgraph,
     devices: Sequence[Device],
     settled: Settled,
-    is_soft: bool,
 ) -> Placement | None:
     """Where all that uses the new resources of a step would run; None if there are none."""
     touched = {node.owner: None for node in graph.new if node.owner is not None}
@@ -63,7 +61,7 @@ def _chosen(
     if not users.issubset(graph.node_of):
         # What cannot be placed, or is wrong otherwise, fails the steps that need it, and no others.
         with suppress(OpError):
-            return place(_whole(users), devices, None, settled, is_soft=is_soft)
+            return place(_whole(users), devices, None, settled)
     return None
 
 

@@ -110,7 +110,6 @@ def grow(
     devices: Sequence[Device],
     base: Growing | None = None,
     settled: Settled = _NOTHING,
-    is_soft: bool = False,
     lossy: Lossy = False,
 ) -> Growing:
     """Compile a signature to a program.
@@ -120,7 +119,6 @@ def grow(
         devices: those that there are.
         base: what to begin with, if it `grows_into` the signature.
         settled: what holds already of placement.
-        is_soft: see `place`.
         lossy: of which tensors, if they are float32, half of the bits may go to other devices.
 
     Raises:
@@ -134,7 +132,7 @@ def grow(
     if len(devices) > 1:
         kinds = [device.kind for device in devices]
         jobs = jobs_of(graph, kinds, AS_BUILT, begun=base.jobs if base is not None else ())
-    placement = place_with_homes(graph, devices, placed, settled, is_soft=is_soft, jobs=jobs)
+    placement = place_with_homes(graph, devices, placed, settled, jobs=jobs)
     sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:
         sources[node.operation.id] = node.operation
