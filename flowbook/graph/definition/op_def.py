@@ -150,6 +150,8 @@ class OpDef(Generic[Built]):
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
         is_constant: whether its output is its attribute `value`, wherever it is not fed.
+        must_be_fed: whether its output is what a run is fed, as a placeholder's: a run that needs
+            it and is fed nothing for it is an error.
         computes_shapes: whether shapes are computed with it. Of a few integers that the graph
             determines it is computed while the graph is built, and what is built with its output
             knows of which shape it is.
@@ -172,6 +174,10 @@ class OpDef(Generic[Built]):
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        summary: what its outputs are over the steps of a training, if runs give them for showing:
+            "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
+            shown under, or empty.
+        for_strings: what does for strings what it does for numbers, for who gives it strings.
         fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
             object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
@@ -214,6 +220,7 @@ class OpDef(Generic[Built]):
         computes: bool | None = None,
         keeps_zeros: bool = False,
         is_constant: bool = False,
+        must_be_fed: bool = False,
         computes_shapes: bool = False,
         elements: Callable[..., Any] | None = None,
         is_identity: bool = False,
@@ -223,6 +230,8 @@ class OpDef(Generic[Built]):
         axes: str | None = None,
         vouches: bool = False,
         stands_for: StandsFor | None = None,
+        summary: str | None = None,
+        for_strings: str | None = None,
         fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
@@ -259,6 +268,7 @@ class OpDef(Generic[Built]):
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
         self.is_constant = is_constant
+        self.must_be_fed = must_be_fed
         self.computes_shapes = computes_shapes
         self.elements = elements
         self.is_identity = is_identity
@@ -266,6 +276,8 @@ class OpDef(Generic[Built]):
         self.keeps_finite = keeps_finite
         self.vouches = vouches
         self.stands_for = stands_for
+        self.summary = summary
+        self.for_strings = for_strings
         self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables

@@ -24,7 +24,6 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
-from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.tensor import Tensor
 
 
@@ -82,7 +81,7 @@ class _Copying:
         if original.op_def.retag is Retag.PUSH:
             named = self.name(attributes["frame_name"])
             return MappingProxyType({**attributes, "frame_name": named})
-        if original.type in SUMMARIES and attributes["tag"]:
+        if original.op_def.summary and attributes["tag"]:
             return MappingProxyType({**attributes, "tag": self.name(attributes["tag"])})
         if original.op_def is own_gradient_op:
             return MappingProxyType({**attributes, "grad": self._own_gradient(original)})

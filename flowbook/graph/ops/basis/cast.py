@@ -44,6 +44,7 @@ cast_op = OpDef(
     is_identity=True,
     computes_shapes=True,
     elements=lambda op, known: known(op.inputs[0]),
+    for_strings="fb.strings.to_number(x) reads numbers",
     cost=elementwise(),
 )
 

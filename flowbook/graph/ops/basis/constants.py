@@ -126,6 +126,7 @@ placeholder_op = OpDef(
     "-> output: dtype",
     attributes={"dtype": REQUIRED, "shape": UNKNOWN},
     infer=lambda dtype, shape: shape,
+    must_be_fed=True,
     cost=no_flops,
 )
 

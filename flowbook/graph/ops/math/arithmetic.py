@@ -52,6 +52,7 @@ add = OpDef(
     grad=lambda op, dz: gradients_of_two(op, dz, dz),
     spreads_nonfinite=("x", "y"),
     computes_shapes=True,
+    for_strings="fb.strings.join([x, y]) puts strings together",
     cost=elementwise(),
     doc="""The sum `x + y`, elementwise with broadcasting; both of one numeric dtype.
 
