@@ -29,8 +29,11 @@ class Docstrings(griffe.Extension):
                     text = f"{inspect.cleandoc(found.__doc__ or '')}\n\n{_dtypes(found)}"
                     made = _function(name, found, text, _returned(found), module)
                     module.set_member(name, made)
-                elif seen is not None or not inspect.isfunction(found):
+                elif not inspect.isfunction(found):
                     continue
+                elif seen is not None:  # Decorators add to docstrings what many would say.
+                    if not seen.is_alias and seen.docstring is not None:
+                        seen.docstring.value = inspect.cleandoc(found.__doc__ or "")
                 elif found.__module__ != module.path:
                     alias = griffe.Alias(name, f"{found.__module__}.{name}", parent=module)
                     module.set_member(name, alias)

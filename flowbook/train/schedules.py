@@ -55,7 +55,6 @@ def exponential_decay(
         decay_steps: in how many steps the rate falls by `decay_rate`.
         decay_rate: a scalar.
         staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
 
     >>> import flowbook as fb
     >>> step = fb.placeholder(fb.int64, [])
@@ -85,7 +84,6 @@ def natural_exp_decay(
         decay_steps: the unit in which `decay_rate` counts.
         decay_rate: a scalar.
         staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
     """
     rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
     return rate * exp(-factor * _periods(step, period, staircase))
@@ -108,7 +106,6 @@ def inverse_time_decay(
         decay_steps: the unit in which `decay_rate` counts.
         decay_rate: a scalar.
         staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
     """
     rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
     return rate / (1.0 + factor * _periods(step, period, staircase))
@@ -124,7 +121,6 @@ def piecewise_constant(
         x: the counter.
         boundaries: increasing numbers, up to and including which the values hold.
         values: scalars of one dtype, one more than boundaries.
-        name: the name scope of what is built.
 
     Raises:
         InvalidArgumentError: if the boundaries do not increase, or the values are not one more.
@@ -166,7 +162,6 @@ def polynomial_decay(
         power: of the polynomial; 1 is a line, 0.5 a square root.
         cycle: whether, instead of staying at the end, `decay_steps` becomes its next multiple
             that is not below the counter: the rate jumps up each time.
-        name: the name scope of what is built.
     """
     rate, step, period, end, exponent = _numbers(
         learning_rate, global_step, decay_steps, end_learning_rate, power
@@ -194,7 +189,6 @@ def cosine_decay(
         global_step: the counter.
         decay_steps: where the end is reached; the rate stays there.
         alpha: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
@@ -222,7 +216,6 @@ def cosine_decay_restarts(
         t_mul: how much longer each is than the one before, a number of at least 1.
         m_mul: how much higher each begins than the one before, a scalar.
         alpha: what part of the rate remains at the ends.
-        name: the name scope of what is built.
 
     Raises:
         InvalidArgumentError: if `t_mul` is below 1.
@@ -269,7 +262,6 @@ def linear_cosine_decay(
         num_periods: how many whole cosines fit before it.
         alpha: what is added to the line.
         beta: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning",
     2017.
@@ -295,7 +287,6 @@ def linear_warmup(
         learning_rate: a floating-point scalar.
         global_step: the counter.
         warmup_steps: how many steps it takes, at least 1; 0 counts as 1.
-        name: the name scope of what is built.
 
     Source: Goyal and others, "Accurate, large minibatch SGD: training ImageNet in 1 hour", 2017,
     section 2.2.

@@ -132,7 +132,6 @@ def map_fn(
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
         infer_shape: whether `fn` gives the same shapes each time, as it has to for a result.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
@@ -202,7 +201,6 @@ def scan(
         swap_memory: as for `while_loop`.
         infer_shape: whether the result's shape is that of `initializer` at each element.
         reverse: whether the last element comes first.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
@@ -260,7 +258,6 @@ def foldl(
         parallel_iterations: how many iterations may be under way at once.
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
@@ -304,7 +301,6 @@ def foldr(
         parallel_iterations: how many iterations may be under way at once.
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:

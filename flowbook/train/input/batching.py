@@ -54,7 +54,6 @@ def batch(
         allow_smaller_final_batch: whether those that are left at the end make a smaller batch; by
             default they are left out.
         shared_name: of the queue, see `FIFOQueue`.
-        name: the name of the scope of the operations.
 
     Returns:
         Tensors as `tensors` has them, with one dimension more before the others. Of sparse ones
@@ -101,7 +100,6 @@ def maybe_batch(
         dynamic_pad: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -129,7 +127,6 @@ def batch_join(
         dynamic_pad: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -161,7 +158,6 @@ def shuffle_batch(
         shapes: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -191,7 +187,6 @@ def shuffle_batch_join(
         shapes: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -221,7 +216,6 @@ def maybe_batch_join(
         dynamic_pad: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -255,7 +249,6 @@ def maybe_shuffle_batch(
         shapes: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 
@@ -287,7 +280,6 @@ def maybe_shuffle_batch_join(
         shapes: as for `batch`.
         allow_smaller_final_batch: as for `batch`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
     return _batched(locals())
 

@@ -58,7 +58,6 @@ def bucket(
         allow_smaller_final_batch: as for `batch`, of each bucket.
         keep_input: whether to keep the element: a bool scalar.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
 
     Returns:
         The number of the bucket, an int32 scalar, and tensors as `tensors` has them, with one
@@ -114,7 +113,6 @@ def bucket_by_sequence_length(
         allow_smaller_final_batch: as for `batch`, of each bucket.
         keep_input: as for `bucket`.
         shared_name: as for `batch`.
-        name: the name of the scope of the operations.
 
     Returns:
         The lengths, an int32 vector, and tensors as `bucket` gives them.

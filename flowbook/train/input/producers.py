@@ -84,7 +84,6 @@ def input_producer(
         seed: of the order, see `set_random_seed`.
         capacity: of the queue.
         shared_name: of the queue, see `FIFOQueue`.
-        name: the name of the scope of the operations.
 
     Raises:
         InvalidArgumentError: if the rows' shape is not known.
@@ -178,7 +177,6 @@ def slice_input_producer(
         seed: as for `input_producer`.
         capacity: as for `input_producer`.
         shared_name: as for `input_producer`.
-        name: the name of the scope of the operations.
 
     Returns:
         A tensor for each; every run takes the next row.

@@ -114,7 +114,6 @@ def random_gamma(
         beta: the inverse scales, of `dtype`, broadcasting with `alpha`; by default 1.
         dtype: a floating-point dtype.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the name scope.
 
     Returns:
         A tensor of shape `shape + (alpha + beta).shape`. Where alpha is so small that a sample is 0
@@ -198,7 +197,6 @@ def random_poisson(
             scalar tensors.
         dtype: of the counts: a floating-point dtype, int32 or int64.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `shape + lam.shape`. A count that `dtype` cannot hold is its greatest
@@ -300,7 +298,6 @@ def random_categorical(
         num_samples: how many to draw for each row, an int or an int32 scalar tensor.
         dtype: of the classes, int32 or int64.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the operation's name.
 
     Returns:
         [batch, num_samples], numbers in [0, classes).

@@ -59,7 +59,6 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     Args:
         value: of any dtype; its rows are along the first dimension.
         seed: an int that makes the orders reproducible, see `set_random_seed`.
-        name: the operation's name.
     """
     attributes = seeds(seed)
     return shuffle_op(value, **attributes, name=name)
@@ -99,7 +98,6 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     Args:
         value: of any dtype; its rows are along the first dimension.
         seed: two ints, a tensor of int32 or int64 or a sequence.
-        name: the operation's name.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -119,7 +117,6 @@ def random_permutation(
         n: an int or an int scalar tensor.
         dtype: of the numbers, int32 or int64.
         seed: an int that makes the orders reproducible, see `set_random_seed`.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -155,7 +152,6 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         size: the part's shape: an int vector tensor, or a sequence of ints and int scalar tensors,
             with as many elements as `value` has dimensions, none above `value`'s.
         seed: an int that makes the places reproducible, see `set_random_seed`.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `size` exceeds the shape; in the run, where it is known only then.

@@ -301,7 +301,6 @@ def reduce_sum(
         sp_input: a SparseTensor of a number dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[0, 1], [2, 0], [2, 1]], [5, 7, 1], [3, 2])
@@ -332,7 +331,6 @@ def reduce_max(
         sp_input: a SparseTensor of a real dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
-        name: the name scope.
     """
     x = SparseTensor.from_value(sp_input)
 
@@ -424,7 +422,6 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
     Args:
         sp_input: a SparseTensor of a floating-point dtype, of at least two dimensions.
-        name: the name scope.
 
     Returns:
         A SparseTensor with the same indices, whose elements add up to 1 along the last dimension.

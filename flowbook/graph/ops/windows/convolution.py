@@ -272,7 +272,6 @@ def convolution(
         strides: how far the window moves: an int, or one for each dimension between; 1 by default.
         dilations: the distance of a window's elements, likewise.
         data_format: such as "NHWC", or "NCHW" for channels first; last by default.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the rank of both is unknown, or as for `conv2d`.

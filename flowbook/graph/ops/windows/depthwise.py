@@ -234,7 +234,6 @@ def depthwise_conv2d(
         dilations: the distance of a window's elements: an int or [vertical, horizontal]; strides
             other than 1 go with it.
         data_format: as for `conv2d`.
-        name: the operation's name.
 
     Returns:
         [batch, new height, new width, channels * multiplier]; channel `c * multiplier + m` is
@@ -271,7 +270,6 @@ def separable_conv2d(
         pointwise_filter: [1, 1, channels * multiplier, channels out].
         strides: of the depthwise convolution, as for `conv2d`; and so are padding, dilations and
             data_format.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `pointwise_filter` is larger than 1 by 1, or as for `conv2d`.
