@@ -43,7 +43,6 @@ def case(
         default: the branch if no predicate is true. Without one that is an error in the run.
         exclusive: whether it is an error in the run if several predicates are true; otherwise the
             first of them counts.
-        name: the name scope.
 
     Returns:
         What the branch that runs gives, in the structure that all branches give.
@@ -164,7 +163,6 @@ def switch_case(
         branch_fns: a list of functions without arguments, each of which builds a branch as for
             `cond`; or a dict, or a list of pairs, of different ints and functions.
         default: the branch for all other numbers. Without one that is the branch of the largest.
-        name: the name scope.
 
     Returns:
         What the branch that runs gives, in the structure that all branches give.

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
+from flowbook.graph.definition.docstrings import with_name
 from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import no_such_keyword
@@ -80,6 +81,9 @@ class _Required:
 
 
 REQUIRED = _Required()
+
+# What an operation's function takes besides inputs and attributes.
+_NAME = "the operation's name."
 
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
@@ -304,7 +308,7 @@ class OpDef(Generic[Built]):
             self.kernel = kernel or self.expression.kernel()
             self.aliases = {}
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
-        self.__doc__ = doc
+        self.__doc__ = with_name(doc, _NAME)
         self.public: Callable[..., Any] = self
         self._prepare_building()
         registry.define(self)
@@ -317,7 +321,12 @@ class OpDef(Generic[Built]):
             self.with_axis_input.fixed_axis = self, self._axis
 
     def front(self, function: Function) -> Function:
-        """Make `function` the public function of this type, as a decorator."""
+        """Make `function` the public function of this type, as a decorator.
+
+        If it takes a name, its docstring need not say that this is the operation's.
+        """
+        if "name" in inspect.signature(function).parameters:
+            function.__doc__ = with_name(function.__doc__, _NAME)
         self.public = function
         self.__name__ = function.__name__
         return function

@@ -78,7 +78,6 @@ def searchsorted(
         values: [..., m], of the same dtype and the same first dimensions.
         side: "left" for the first such place, "right" for the last.
         out_type: the dtype of the result: int32 or int64.
-        name: the operation's name.
 
     Returns:
         Places in [0, n], of the values' shape.
@@ -153,7 +152,6 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Args:
         indices: int32 or int64 of any shape, each in [0, product of dims).
         dims: the shape that they count through, an int vector tensor or a sequence.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `[number of dims] + indices.shape`.

@@ -115,7 +115,6 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     Args:
         x: of a numeric dtype.
         y: of the same dtype.
-        name: the operation's name.
 
     Returns:
         A quotient of their dtype; for integers of float32 (8 and 16 bits) or float64.

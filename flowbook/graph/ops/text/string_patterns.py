@@ -160,7 +160,6 @@ def regex_replace(
         rewrite: a string scalar in which `\0` stands for the match, `\1` to `\9` for what its
             groups matched, and `\\` for a backslash.
         replace_global: replace all matches, or else the first.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the pattern or the rewrite is not valid; in the run, where it is
@@ -242,7 +241,6 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         sep: a string scalar; None or "" splits at white space, of which several in a row are one
             and that at the ends counts for nothing.
         maxsplit: at how many separators at most; -1 splits at all.
-        name: the name scope.
 
     Returns:
         The parts [strings, places], sparse: a row for each string.
