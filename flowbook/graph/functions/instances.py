@@ -165,6 +165,8 @@ def inlined(
                     copying.copies[o].context for o in copying.copies if o.context is outer
                 )
             opened = entered.entered_from(place, copying.name(entered.name))
+            # No loop that gradients of the copy build takes the name.
+            graph.members.names.claim(opened.name, sites.capture().author)
             graph.members.loops.open(opened)
             frames.append(opened)
         made = copying.copy(original)
