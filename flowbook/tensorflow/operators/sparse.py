@@ -103,6 +103,11 @@ def _strings_split(n: Node, strings: Any, sep: Any) -> Any:
     return _parts(split(strings, sep, n.whole("maxsplit", -1), name=n.scope))
 
 
+def _split_at_any(n: Node, strings: Any, delimiter: Any) -> Any:
+    separators = split(delimiter, []).values  # Each of its bytes is one.
+    return _parts(split(strings, separators, -1, n.flag("skip_empty", True), name=n.scope))
+
+
 def _product(n: Node, a: Any, b: Any) -> Any:
     return matmul(a, b, n.flag("transpose_a"), n.flag("transpose_b"), name=n.scope)
 
@@ -183,5 +188,6 @@ RULES: Rules = {
     "SparseToSparseSetOperation": lambda n, *inputs: _set_operation(
         n, _made(*inputs[:3]), _made(*inputs[3:])
     ),
+    "StringSplit": _split_at_any,
     "StringSplitV2": _strings_split,
 }
