@@ -257,6 +257,27 @@ def _layer(layer: _Layer, call: cst.Call, here: str) -> Rewritten:
     return cst.parse_expression(f"{here}.{layer.path}({', '.join(written)})")
 
 
+# Text
+
+
+def _string_split(call: cst.Call, here: str) -> Rewritten:
+    given = _by_name(call, ("source", "delimiter", "skip_empty", "name"))
+    if given is None or ("sep" in given and "delimiter" in given):
+        return None
+    sep = given.pop("sep", None) or given.pop("delimiter", "' '")
+    source, skip_empty = given.pop("source", None), given.pop("skip_empty", "True")
+    written = cst.parse_expression(sep)
+    # Each character is a separator there, and without one each byte a part.
+    if source is None or given or not isinstance(written, cst.SimpleString):
+        return None
+    separators = written.evaluated_value
+    if not separators.isascii():
+        return None
+    if len(separators) != 1:
+        sep = repr([separators[i : i + 1] for i in range(len(separators))])
+    return cst.parse_expression(f"{here}.strings.split({source}, {sep}, skip_empty={skip_empty})")
+
+
 # Examples, which are dicts
 
 
@@ -283,6 +304,7 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "get_variable": _variable,
     "nn.DropoutWrapper": _dropout_cell,
     "nn.dropout": _dropout,
+    "string_split": _string_split,
     "train.BytesList": _only,
     "train.Example": _only,
     "train.Feature": _only,

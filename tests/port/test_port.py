@@ -38,6 +38,12 @@ def ported(text: str, is_whole: bool = True) -> str:
         ("tf.reduce_sum(x, keep_dims=True)", "fb.reduce_sum(x, keepdims=True)"),
         ("tf.assign(v, 1, use_locking=True)", "fb.assign(v, 1)"),
         ("tf.Variable(1, collections=[])", "fb.Variable(1)"),
+        ("tf.string_split(x)", "fb.strings.split(x, ' ', skip_empty=True)"),
+        ("tf.string_split([x], ', ')", "fb.strings.split([x], [',', ' '], skip_empty=True)"),
+        (
+            "tf.string_split(x, delimiter='', skip_empty=False)",
+            "fb.strings.split(x, [], skip_empty=False)",
+        ),
         ("tf.nn.dropout(x, 0.8)", "fb.nn.dropout(x, rate=1 - 0.8)"),
         ("tf.nn.dropout(x, keep_prob=a + b)", "fb.nn.dropout(x, rate=1 - (a + b))"),
         ("x.get_shape().as_list()", "x.shape.as_list()"),
@@ -99,6 +105,7 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
+        ("tf.string_split(x, d)", 2, "string_split: fb.strings.split(x, ' ', skip_empty=True)"),
         ("\ntf.div(a, b)", 3, "div: fb.divide, or fb.floordiv for whole numbers"),
         ("with tf.variable_scope('a', reuse=True):\n    pass", 2, "variable_scope: fb.name_scope"),
         ("tf.summary.merge_all()", 2, "summary.merge_all: sess.summarize()"),

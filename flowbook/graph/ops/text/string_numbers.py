@@ -67,8 +67,10 @@ def _read(number: type, text: bytes) -> Any:
         # Python's own marks for readers are no part of numbers elsewhere.
         if b"_" in text:
             raise ValueError
+        if number is float and b"x" in text.lower():
+            return float.fromhex(text.decode("ascii"))
         return number(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         what = "whole number" if number is int else "number"
         raise InvalidArgumentError(f"{text!r:.60} is no {what}") from None
 
@@ -78,7 +80,7 @@ to_number_op = _of_text("StringToNumber", "out_type", _to_number, out_type=float
 
 @to_number_op.front
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The numbers that strings spell.
+    """The numbers that strings spell; floats also to the base of 16, as C does: "0x1F", "0x1.8p3".
 
     Args:
         input: a string tensor.
