@@ -278,6 +278,31 @@ def _string_split(call: cst.Call, here: str) -> Rewritten:
     return cst.parse_expression(f"{here}.strings.split({source}, {sep}, skip_empty={skip_empty})")
 
 
+# Arguments in the order of TensorFlow's first versions
+
+
+def _axis_last(call: cst.Call, here: str) -> Rewritten:
+    """`concat(1, [x, y])` and `split(1, 3, x)`, where a number comes first."""
+    is_early = len(call.args) > 1 and isinstance(call.args[0].value, cst.Integer)
+    if not is_early or any(arg.keyword or arg.star for arg in call.args):
+        return None
+    axis, *values = [text_of(arg.value) for arg in call.args]
+    return cst.parse_expression(f"{text_of(call.func)}({', '.join([*values[::-1], axis])})")
+
+
+def _batched(call: cst.Call, here: str) -> Rewritten:
+    renamed = {"adj_x": "adjoint_a", "adj_y": "adjoint_b"}
+    return call.with_changes(
+        func=cst.parse_expression(f"{here}.matmul"),
+        args=[
+            arg.with_changes(keyword=cst.Name(renamed[arg.keyword.value]))
+            if arg.keyword and arg.keyword.value in renamed
+            else arg
+            for arg in call.args
+        ],
+    )
+
+
 # Examples, which are dicts
 
 
@@ -296,6 +321,8 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "InteractiveSession": _session,
     "Session": _session,
     "app.run": _main,
+    "batch_matmul": _batched,
+    "concat": _axis_last,
     "contrib.layers.batch_norm": partial(_layer, _BATCH_NORM),
     "contrib.layers.conv2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.convolution2d": partial(_layer, _CONVOLUTION),
@@ -304,6 +331,7 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "get_variable": _variable,
     "nn.DropoutWrapper": _dropout_cell,
     "nn.dropout": _dropout,
+    "split": _axis_last,
     "string_split": _string_split,
     "train.BytesList": _only,
     "train.Example": _only,
