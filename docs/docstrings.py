@@ -1,8 +1,9 @@
 """Reads docstrings as the project writes them.
 
 An operation type is shown as the function that it is: a static reader sees `exp = OpDef(...)`, a
-value, so the imported object is asked; and so it is of functions that are made of others. Examples,
-which stand in the text, become code. `Any` says nothing to a reader: the text says what is taken.
+value, so the imported object is asked; and so it is of functions that are made of others, and of
+those whose text others complete. Examples, which stand in the text, become code. `Any` says nothing
+to a reader: the text says what is taken.
 """
 
 import importlib
@@ -29,7 +30,10 @@ class Docstrings(griffe.Extension):
                     text = f"{inspect.cleandoc(found.__doc__ or '')}\n\n{_dtypes(found)}"
                     made = _function(name, found, text, _returned(found), module)
                     module.set_member(name, made)
-                elif seen is not None or not inspect.isfunction(found):
+                elif seen is not None:
+                    if _is_described(found) and not seen.is_alias and seen.docstring is not None:
+                        seen.docstring.value = inspect.cleandoc(found.__doc__ or "")
+                elif not inspect.isfunction(found):
                     continue
                 elif found.__module__ != module.path:
                     alias = griffe.Alias(name, f"{found.__module__}.{name}", parent=module)
@@ -51,6 +55,10 @@ class Docstrings(griffe.Extension):
 
 def _told(annotation: Any) -> Any:
     return None if str(annotation) == "Any" else annotation
+
+
+def _is_described(found: Any) -> bool:
+    return inspect.isfunction(found) or inspect.isclass(found)
 
 
 def _members(parent: Any) -> list[Any]:

@@ -151,6 +151,89 @@ def recurrent_training(tf: Any) -> Program:
     return found
 
 
+def own_gradients(tf: Any, loss: Any) -> Program:
+    """A training by the gradients that TensorFlow has built, and these."""
+    variables = tf.trainable_variables()
+    derived = tf.gradients(loss, variables)
+    for place, gradient in enumerate(derived):
+        tf.identity(gradient, f"gradient_{place}")
+    pairs = zip(derived, variables, strict=True)
+    tf.train.GradientDescentOptimizer(0.05).apply_gradients(pairs, name="train")
+    return Program([loss.name, *(f"gradient_{i}:0" for i in range(len(derived))), "train"], runs=4)
+
+
+@program
+def loops_with_their_gradients(tf: Any) -> Program:
+    """The stacks of a loop, which a branch in it and one in that push to, are read too."""
+    x = tf.placeholder(tf.float32, [3, 4], "x")
+    w, n = tf.get_variable("w", [4, 4]), tf.placeholder(tf.int32, [], "n")
+
+    def body(i: Any, y: Any) -> Any:
+        def other() -> Any:
+            z = tf.cond(tf.reduce_sum(y) > 0, lambda: tf.sin(y) * y, lambda: y**3)
+            return tf.sigmoid(tf.matmul(z, w))
+
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.tanh(tf.matmul(y, w)), other)
+
+    _, y = tf.while_loop(lambda i, y: i < n, body, (0, x))
+    found = own_gradients(tf, tf.reduce_sum(y * y, name="loss"))
+    found.feeds = {"x:0": drawn(3, 4), "n:0": 5}
+    return found
+
+
+@program
+def nested_loops_with_their_gradients(tf: Any) -> Program:
+    """Stacks of stacks."""
+    x, w = tf.placeholder(tf.float32, [3], "x"), tf.get_variable("w", [3])
+
+    def outer(i: Any, total: Any) -> Any:
+        _, inner = tf.while_loop(
+            lambda j, t: j <= i, lambda j, t: (j + 1, tf.tanh(t * w) + x), (0, total)
+        )
+        return i + 1, inner * tf.sin(total)
+
+    _, y = tf.while_loop(lambda i, t: i < 4, outer, (0, x))
+    found = own_gradients(tf, tf.reduce_sum(y * y, name="loss"))
+    found.feeds = {"x:0": drawn(3)}
+    return found
+
+
+@program
+def recurrence_with_its_gradients(tf: Any) -> Program:
+    """Arrays that a loop reads and writes, and their gradients."""
+    x = tf.placeholder(tf.float32, [None, None, 3], "x")
+    lengths = tf.placeholder(tf.int32, [None], "lengths")
+    outputs, state = tf.nn.dynamic_rnn(cell_of(tf), x, lengths, dtype=tf.float32)
+    loss = tf.reduce_sum(tf.square(outputs) + state[:, None], name="loss")
+    found = own_gradients(tf, loss)
+    found.feeds = {"x:0": drawn(2, 4, 3), "lengths:0": np.array([4, 2])}
+    return found
+
+
+@program
+def arrays_with_their_gradients(tf: Any) -> Program:
+    """Arrays that are read in part, twice, in pieces, and in a loop of a loop."""
+    w = tf.get_variable("w", [6, 2])
+    array = tf.TensorArray(tf.float32, 6, clear_after_read=False).unstack(w)
+    total = tf.reduce_sum(array.gather([1, 3]) ** 2) + tf.reduce_sum(array.read(1) ** 3)
+    pieces = tf.TensorArray(tf.float32, 3, infer_shape=False).split(w, [1, 2, 3])
+    total += tf.reduce_sum(pieces.concat() * w) + tf.reduce_sum(array.stack() ** 2)
+
+    def row(i: Any, total: Any) -> Any:
+        made = tf.TensorArray(tf.float32, 3)
+        _, made = tf.while_loop(
+            lambda j, m: j < 3, lambda j, m: (j + 1, m.write(j, array.read(i + j) ** 2)), (0, made)
+        )
+        return i + 1, total + tf.reduce_sum(tf.sin(made.stack()))
+
+    _, more = tf.while_loop(lambda i, t: i < 3, row, (0, 0.0))
+    tf.map_fn(lambda each: each * tf.reduce_sum(each), w, name="mapped")
+    mapped = tf.get_default_graph().get_tensor_by_name(
+        "mapped/TensorArrayStack/TensorArrayGatherV3:0"
+    )
+    return own_gradients(tf, tf.add(total + more, tf.reduce_sum(mapped), name="loss"))
+
+
 @program
 def loops_in_loops(tf: Any) -> Program:
     n, x = tf.placeholder(tf.int32, [], "n"), tf.placeholder(tf.float32, [3], "x")

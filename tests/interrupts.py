@@ -4,6 +4,7 @@ Python lets signals in where a function begins and where a call of a C function 
 that which releases a lock at the end of a `with` block; so do these.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -35,6 +36,8 @@ def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None
                 raise stopped
 
     before = sys.getprofile()
+    # What an earlier test left is not finalised in between: there Python swallows exceptions.
+    gc.disable()
     sys.setprofile(pass_by)
     try:
         function()
@@ -42,4 +45,5 @@ def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None
         pass
     finally:
         sys.setprofile(before)
+        gc.enable()
     return stopped  # Which Python drops where a generator is closed, and says so.

@@ -1,6 +1,6 @@
 """Records files of TensorFlow 1, and what their graphs compute: `tests/tensorflow/data`.
 
-    benchmarks/.peers/bin/python -m tests.record_tensorflow_files
+    benchmarks/.peers/bin/python -m tests.record_tensorflow_files [model ...]
 
 It runs where TensorFlow is installed, as `python -m benchmarks peers` does it. The tests need none:
 they read these files, and compare with the recorded values. Each model is a graph, and a file
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,37 @@ def flow(tf: Any) -> None:
     with tf.Session() as sess:
         outputs = ["nested:0", "grown:0", "squares:0", "checked:0"]
         frozen(tf, "flow", sess, outputs, {"n:0": 4, "x:0": drawn(3)})
+
+
+@model
+def gradients(tf: Any) -> None:
+    """The gradients that TensorFlow makes of loops: stacks, stacks of stacks, changing arrays."""
+    n = tf.placeholder(tf.int32, [], name="n")
+    x = tf.placeholder(tf.float32, [3], name="x")
+    rows = tf.placeholder(tf.float32, [4, 3], name="rows")
+    given = tf.TensorArray(tf.float32, 4).unstack(rows)
+
+    def outer(i: Any, total: Any, made: Any) -> Any:
+        _, inner = tf.while_loop(
+            lambda j, t: j < i, lambda j, t: (j + 1, tf.sin(t) * x), (0, total + given.read(i))
+        )
+        inner = tf.cond(tf.equal(i % 2, 0), lambda: inner * inner, lambda: tf.tanh(inner))
+        return i + 1, inner, made.write(i, inner)
+
+    start = (0, x, tf.TensorArray(tf.float32, 4, element_shape=[3]))
+    _, last, made = tf.while_loop(lambda i, *_: i < n, outer, start)
+    # Of what is not gathered the gradient is zero.
+    loss = tf.reduce_sum(tf.square(made.gather([0, 2]))) + tf.reduce_sum(last)
+    pieces = tf.TensorArray(tf.float32, 2, infer_shape=False).split(rows, [1, 3])
+    loss += tf.reduce_sum(pieces.concat() ** 3) * tf.cast(pieces.size(), tf.float32)
+    tf.identity(loss, name="loss")
+    for name, gradient in zip(("dx", "drows"), tf.gradients(loss, [x, rows]), strict=True):
+        tf.identity(gradient, name=name)
+    with tf.Session() as sess:
+        message = sess.graph.as_graph_def().SerializeToString()
+        (DATA / "gradients.pb.gz").write_bytes(gzip.compress(message, mtime=0))
+        feeds = {"n:0": np.int32(4), "x:0": drawn(3), "rows:0": drawn(4, 3)}
+        record("gradients", sess, ["loss:0", "dx:0", "drows:0"], feeds)
 
 
 @model
@@ -353,19 +385,20 @@ def saved(tf: Any) -> None:
         record("saved", sess, ["y:0"], {"x:0": drawn(3, 2)})
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     import tensorflow
 
     DATA.mkdir(parents=True, exist_ok=True)
-    later(tensorflow)
+    if not names:
+        later(tensorflow)
     tf = tensorflow.compat.v1
     tf.disable_v2_behavior()
-    for name, build in MODELS.items():
+    for name in names or MODELS:
         with tf.Graph().as_default():
             tf.set_random_seed(11)
-            build(tf)
+            MODELS[name](tf)
         print(name)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,10 +1,12 @@
 """Wheel and source archive: the front end, the version and the description that they have."""
 
 import io
+import itertools
 import json
 import re
 import shutil
 import tarfile
+import tomllib
 import zipfile
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -90,6 +92,34 @@ def test_the_version_is_one(source: Path) -> None:
     assert newest is not None
     version = ProjectMetadata(str(source), PluginManager()).version
     assert {version, front_end["version"], newest[1]} == {fb.__version__}
+
+
+def test_nothing_sends_people_to_an_index_for_flowbook() -> None:
+    """The name belongs to others there: a hint to install it would bring a stranger's program."""
+    asked = re.compile(r"""pip install (?:-\S+ )*["']?flowbook(?!\S* @ )""")
+    texts = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+    texts += [
+        *ROOT.glob("notebooks/*.ipynb"),
+        *ROOT.glob("examples/*"),
+        *ROOT.glob("flowbook/**/*.py"),
+    ]
+    assert [t.name for t in texts if asked.search(t.read_text(encoding="utf-8"))] == []
+    assert asked.search("pip install 'flowbook[lab]'")
+    assert not asked.search('pip install "flowbook[lab] @ file:///flowbook.whl"')
+
+
+def test_what_hints_say_to_install_is_what_extras_bring() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        extras = tomllib.load(file)["project"]["optional-dependencies"]
+    brought = {re.split(r"[\[>=; ]", each)[0] for each in itertools.chain(*extras.values())}
+    hints = re.compile(r"pip install ([a-z0-9][\w.-]*(?: [a-z0-9][\w.-]*-[\w.-]*)*)")
+    asked = {
+        package
+        for path in ROOT.glob("flowbook/**/*.py")
+        for found in hints.findall(path.read_text(encoding="utf-8"))
+        for package in found.split()
+    }
+    assert {"onnx", "libcst", "google-crc32c"} <= asked <= brought
 
 
 def put(path: Path) -> None:

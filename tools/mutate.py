@@ -122,6 +122,25 @@ CALLED = "graph/model/origin/test_called.py"
 NAMES = "cells/test_names.py"
 
 CHANGES = (
+    Change(
+        "graph/definition/composed.py",
+        "values=_owned((*args, *kwargs.values()))",
+        "values=args",
+        ("graph/definition/test_composed.py",),
+    ),
+    Change(
+        "graph/definition/composed.py",
+        'parameters["name"].kind is inspect.Parameter.KEYWORD_ONLY',
+        "False",
+        ("graph/definition/test_composed.py",),
+    ),
+    Change(
+        "graph/definition/public.py",
+        "            while within is not None and within.tb_frame.f_code is not code:\n"
+        "                within = within.tb_next\n",
+        "            within = within and within.tb_next\n",
+        ("graph/definition/test_composed.py",),
+    ),
     Change("graph/model/origin/assigned.py", "    ast.ListComp,\n", "", (CALLED,)),
     Change("graph/model/origin/assigned.py", "if line != value.lineno:", "if False:", (CALLED,)),
     Change("graph/model/origin/called.py", "-each[0]", "each[0]", (CALLED,)),
@@ -784,13 +803,14 @@ CHANGES = (
         "if op.op_def.access is Access.OUTSIDE:",
         ("exec/session/test_session.py", REWRITE),
     ),
-    Change("graph/rewrite/prune.py", "after += graph.nodes_for(passed_by)", "pass", (HANDLES,)),
+    Change("graph/rewrite/prune.py", "+= graph.nodes_for(passed_by)", "+= ()", (HANDLES,)),
     Change(
         "graph/rewrite/prune.py",
-        "numbers[op_def.touches.argument] = value_of(owner.outputs[0])",
-        "pass",
+        "given = graph.value_of(handle)",
+        "given = node.inputs[place]",
         (HANDLES,),
     ),
+    Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
     Change(
         "graph/rewrite/growth.py",
         "return op_def.access is Access.READ and touched_by(operation) not in base.written",
@@ -2655,7 +2675,9 @@ def main() -> int:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("words", nargs="*", help="only changes whose file or text has one of these")
     words = parser.parse_args().words
-    changes = [c for c in CHANGES if not words or any(w in c.file + c.before for w in words)]
+    if strange := [w for w in words if not any(_has(c, w) for c in CHANGES)]:
+        parser.error(f"no change's file or text has {', '.join(map(repr, strange))}")
+    changes = [c for c in CHANGES if not words or any(_has(c, w) for w in words)]
     misfits = [c for c in CHANGES if _text_of(ROOT, c).count(c.before) != 1]
     for change in misfits:
         print(f"DOES NOT FIT  {change}")
@@ -2672,6 +2694,10 @@ def main() -> int:
                 survivors += not _is_noticed(copy, change)
     print(f"{len(changes)} changes, {survivors} not noticed, {len(misfits)} that do not fit")
     return survivors + len(misfits)
+
+
+def _has(change: Change, word: str) -> bool:
+    return word in change.file + change.before
 
 
 def _text_of(root: Path, change: Change) -> str:

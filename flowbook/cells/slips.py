@@ -6,16 +6,21 @@ The error comes from the user's own line: what is meant is told by that line and
 from __future__ import annotations
 
 import linecache
+import os
 import re
 from types import TracebackType
 from typing import NamedTuple
+
+import numpy as np
+
+_NUMPY = os.path.dirname(np.__file__) + os.sep
 
 
 class _Slip(NamedTuple):
     """One slip.
 
     Attributes:
-        message: a part of the error's message.
+        message: what the error's message has, as a regular expression.
         line: what the line has, as a regular expression.
         hint: what to write instead.
     """
@@ -27,10 +32,15 @@ class _Slip(NamedTuple):
 
 _SLIPS = (
     _Slip(
-        "'NoneType' object cannot be interpreted as an integer",
-        r"\.shape\b",
-        "a dimension of this shape is None: it is known only in the run; fb.shape(x) is the shape "
-        "as a tensor, and fb.zeros and its like take it",
+        r"has no attribute 'value'",
+        r"\bshape\b",
+        "a dimension is an int, or None where it is known only in the run: write it without .value",
+    ),
+    _Slip(
+        r"\bNoneType\b|got 'Shape\(None\)'",
+        r"\bshape\b",
+        "this shape, or a dimension of it, is None: it is known only in the run; fb.shape(x) is "
+        "the shape as a tensor, and fb.zeros and its like take it",
     ),
     _Slip(
         "'bool' object is not callable",
@@ -47,12 +57,16 @@ def hint_for(error: BaseException, traceback: TracebackType | None) -> str | Non
         error: the error.
         traceback: where it came from.
     """
-    if not isinstance(error, TypeError) or traceback is None:
+    if not isinstance(error, TypeError | AttributeError) or traceback is None:
         return None
-    while traceback.tb_next is not None:
+    while traceback.tb_next is not None and not _is_numpys(traceback.tb_next):
         traceback = traceback.tb_next
     line = linecache.getline(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
     for slip in _SLIPS:
-        if slip.message in str(error) and re.search(slip.line, line):
+        if re.search(slip.message, str(error)) and re.search(slip.line, line):
             return f"hint: {slip.hint}"
     return None
+
+
+def _is_numpys(traceback: TracebackType) -> bool:
+    return traceback.tb_frame.f_code.co_filename.startswith(_NUMPY)

@@ -1,6 +1,6 @@
 """Exchange with other frameworks by ONNX models: `load` and `save`.
 
-Both need the onnx package (`pip install flowbook[onnx]`), which is imported when they are called.
+Both need the onnx package (`pip install onnx`), which is imported when they are called.
 """
 
 from __future__ import annotations

@@ -19,5 +19,5 @@ def onnx(part: str = "") -> Any:
     except ImportError as error:
         raise FailedPreconditionError(
             f"ONNX models need the onnx package, which cannot be imported: {error}",
-            hint="pip install flowbook[onnx]",
+            hint="pip install onnx",
         ) from None

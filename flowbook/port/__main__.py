@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name != "libcst":
             raise
-        print("flowbook.port needs libcst: pip install flowbook[port]", file=sys.stderr)
+        print("flowbook.port needs libcst: pip install libcst", file=sys.stderr)
         return _FAILED
     try:
         text = asked.program.read_text(encoding="utf-8")

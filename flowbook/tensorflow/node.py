@@ -15,7 +15,7 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable, read_variable
 from flowbook.tensorflow.elements import dtype_of, shape_of, to_array
-from flowbook.tensorflow.messages_pb2 import NodeDef
+from flowbook.tensorflow.messages_pb2 import DataType, NodeDef
 
 Array = np.ndarray[Any, Any]
 
@@ -48,6 +48,11 @@ class Reference:
         return read_variable(self.handle, **self.typed, name=name)
 
 
+def value_of(item: Any) -> Any:
+    """What a node computes with: the value of a variable that it is given a reference to."""
+    return item.value() if isinstance(item, Reference) else item
+
+
 class Node:
     """A node: its attributes, and what is known of its inputs.
 
@@ -58,6 +63,7 @@ class Node:
         inputs: what the nodes before give: tensors, References, Arrays.
         closes: of a NextIteration: what the Merge gave that it leads back to.
         shape_of_loop: of an Enter: what is known of the variable's shape in all iterations.
+        shares_arrays: of a TensorArray: whether it changes in place, for gradients made of it.
     """
 
     def __init__(self, proto: NodeDef, inputs: list[Any], scope: str) -> None:
@@ -67,6 +73,7 @@ class Node:
         self.inputs = inputs
         self.closes: Tensor | None = None
         self.shape_of_loop: Shape | None = None
+        self.shares_arrays = False
         self._attributes = proto.attr
 
     def _attribute(self, name: str, kind: str) -> Any:
@@ -125,6 +132,10 @@ class Node:
         if default is None:
             raise InvalidArgumentError(f"{self} lacks its attribute {name!r}")
         return default
+
+    def holds_handles(self, name: str) -> bool:
+        """Whether an attribute is the dtype of handles, which here are values of no dtype."""
+        return bool(self._attribute(name, "type") == DataType.DT_RESOURCE)
 
     def dtypes(self, name: str) -> list[DType]:
         """An attribute that is a list of dtypes."""

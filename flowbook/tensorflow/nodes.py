@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from flowbook.tensorflow.messages_pb2 import NodeDef
+from flowbook.tensorflow.messages_pb2 import DataType, NodeDef
 
 LEFT_OUT = {
     "AudioSummary",
@@ -48,10 +48,6 @@ _PREPARING = {
     "StaticRegexFullMatch",
     "StringJoin",
 }
-
-# What TensorFlow 1 makes for the gradients of loops, in stacks and arrays that change.
-_MADE_FOR_LOOPS = {"StackPopV2", "StackPushV2", "StackV2", "TensorArrayGradV3"}
-_OF_LOOPS = ", such as a loss, of whose loops fb.gradients builds the gradients anew"
 
 NEXT = {"NextIteration", "RefNextIteration"}
 MERGES = {"Merge", "RefMerge"}
@@ -176,9 +172,16 @@ class Nodes:
             )
             raise UnimplementedError(
                 f"the graph uses operations of TensorFlow without a translation: {listed}",
-                hint="load(model, outputs=[...]) reads only what these need"
-                + (_OF_LOOPS if missing.keys() & _MADE_FOR_LOOPS else ""),
+                hint="load(model, outputs=[...]) reads only what these need",
             )
+
+    def share_arrays(self, names: Iterable[str]) -> bool:
+        """Whether arrays of tensors change in place, for gradients or stacks that refer to them."""
+        return any(
+            node.op == "TensorArrayGradV3"
+            or (node.op == "StackV2" and node.attr["elem_type"].type == DataType.DT_RESOURCE)
+            for node in map(self.protos.__getitem__, names)
+        )
 
     def ordered(
         self, names: set[str], also: Mapping[str, Sequence[str]], cut: AbstractSet[str]

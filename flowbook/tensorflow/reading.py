@@ -38,7 +38,7 @@ from flowbook.tensorflow.elements import dtype_of, shape_of
 from flowbook.tensorflow.functions.expanding import expanded
 from flowbook.tensorflow.late_reads import Late, late_reads
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef
-from flowbook.tensorflow.node import Node, Reference
+from flowbook.tensorflow.node import Node, Reference, value_of
 from flowbook.tensorflow.nodes import MERGES, NEXT, PLACEHOLDERS, VARIABLES, Nodes, Source
 from flowbook.tensorflow.operators import BY_REFERENCE, OPERATORS
 from flowbook.tensorflow.state import State, runners, states
@@ -99,8 +99,9 @@ def built(
     order = nodes.ordered(names, also, cut)
     shapes: dict[str, Shape] = {}
     late = late_reads(nodes, order)
+    shared = nodes.share_arrays(names - cut)
     while True:
-        reader = _Reader(nodes, known, given, late, shapes, clear_devices)
+        reader = _Reader(nodes, known, given, late, shapes, clear_devices, shared)
         try:
             return reader.read(order, fill)
         except Learnt:
@@ -145,8 +146,10 @@ class _Reader:
         late: Mapping[str, Mapping[Source, Late]],
         shapes: dict[str, Shape],
         clear_devices: bool,
+        shares_arrays: bool,
     ) -> None:
         self._nodes = nodes
+        self._shares_arrays = shares_arrays
         self._late = late
         self._shapes = shapes
         self._clear_devices = clear_devices
@@ -238,12 +241,12 @@ class _Reader:
             for source in sources
         ]
         node = Node(proto, inputs, f"{name}/")
+        node.shares_arrays = self._shares_arrays
         if proto.op in BY_REFERENCE:
             self._route(name, node)
             result = BY_REFERENCE[proto.op](node, *node.inputs)
         else:
-            inputs = [i.value() if isinstance(i, Reference) else i for i in node.inputs]
-            result = OPERATORS[proto.op](node, *inputs)
+            result = OPERATORS[proto.op](node, *map(value_of, node.inputs))
         self._note(name, result)
         if proto.op in MERGES:
             self._entered[name] = sources[0].node
@@ -301,7 +304,7 @@ class _Reader:
         held = self._value(late.variable)
         waited = [self._found.operations.get(each) for each in late.waited]
         with control_dependencies([op for op in waited if op is not None]):
-            return held.value() if isinstance(held, Reference) else held
+            return value_of(held)
 
     def _make_variable(self, name: str) -> None:
         """A variable, with what initialises it and what reads it first."""
@@ -312,7 +315,7 @@ class _Reader:
             initial = placeholder(dtype, shape, name="initial_value")
         else:
             given = self._value(state.initial_value)
-            initial = given.value() if isinstance(given, Reference) else convert_to_tensor(given)
+            initial = convert_to_tensor(value_of(given))
         shape = shape if shape.is_fully_defined else shape.merge(initial.shape)
         typed = {"dtype": dtype, "shape": shape}
         digest = definition_digest(initial)

@@ -117,7 +117,7 @@ def _uncompressed(block: bytes, path: str) -> bytes | None:
         raise UnimplementedError(
             f"the blocks of {path!r} are compressed by snappy, which pyarrow reads, and that is "
             "not installed",
-            hint='pip install "flowbook[data]"',
+            hint="pip install pyarrow",
         ) from None
     size, _ = number(block, 0)
     if size > _MOST_BY_BYTE * len(block):

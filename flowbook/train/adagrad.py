@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.ops.math.elementwise import rsqrt, sqrt, square
 from flowbook.graph.ops.state.variables import Variable
@@ -51,6 +52,7 @@ class AdagradOptimizer(Optimizer):
         part.subtract(variable, rate * part.gradient * rsqrt(accumulator))
 
 
+@arguments_as(AdagradOptimizer)
 class ProximalAdagradOptimizer(Optimizer):
     """Adagrad, after which the variable is drawn to zero by the regularisers' own step.
 
@@ -58,11 +60,8 @@ class ProximalAdagradOptimizer(Optimizer):
     `ProximalGradientDescentOptimizer` with that rate for each element.
 
     Args:
-        learning_rate: a number, a scalar tensor, or a function that gives one of them.
-        initial_accumulator_value: what the accumulators start with; above zero, as they divide.
         l1_regularization_strength: a number that is not negative.
         l2_regularization_strength: a number that is not negative.
-        name: the name scope of what is built, and of the slots.
 
     Raises:
         InvalidArgumentError: if the accumulators would not start above zero.

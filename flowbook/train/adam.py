@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.dtypes import DType, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -133,6 +134,7 @@ class AdamOptimizer(Optimizer):
         return rate * sqrt(1.0 - powers[1]) / (1.0 - powers[0])
 
 
+@arguments_as(AdamOptimizer)
 class AdamWOptimizer(AdamOptimizer):
     """Adam with decoupled weight decay: `variable -= weight_decay * variable` besides Adam's step.
 
@@ -143,14 +145,8 @@ class AdamWOptimizer(AdamOptimizer):
     Args:
         weight_decay: what part of a variable is taken from it at each step, a number or a scalar
             tensor.
-        learning_rate: as for `AdamOptimizer`, as are the others.
-        beta1: the decay of the first moment.
-        beta2: the decay of the second moment.
-        epsilon: what keeps the divisor from zero.
-        lazy: whether sparse gradients touch only the rows that they name.
         decay_var_list: the variables that decay; by default all that change. Biases and the
             parameters of normalisations are commonly left out.
-        name: the name scope of what is built, and of the slots.
 
     Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019, algorithm 2.
     """

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -83,6 +85,7 @@ _DIVISORS: dict[str, Callable[[Tensor, Tensor], Any]] = {
 }
 
 
+@composed("weighted_loss")
 def compute_weighted_loss(
     losses: Any,
     weights: Any = 1.0,
@@ -117,19 +120,18 @@ def compute_weighted_loss(
         known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
         raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
     weights = _checked_weights(losses, weights)
-    with name_scope(name, "weighted_loss", [losses]):
-        wide = float32 if losses.dtype.size < 4 else losses.dtype
-        values, weights = cast(losses, wide), cast(weights, wide)
-        if weights.shape.rank != 0:
-            # In the run too, weights have the losses' rank, and add none by broadcasting.
-            with control_dependencies(_rank_checks(losses, weights)):
-                weights = broadcast_to(weights, shape_of(losses))
-        weighted = values * weights
-        if reduction != Reduction.NONE:
-            divisor = _DIVISORS[reduction](values, weights)
-            weighted = reduce_sum(weighted)
-            weighted = weighted if divisor is None else div_no_nan(weighted, divisor)
-        return identity(cast(weighted, losses.dtype), name="value")
+    wide = float32 if losses.dtype.size < 4 else losses.dtype
+    values, weights = cast(losses, wide), cast(weights, wide)
+    if weights.shape.rank != 0:
+        # In the run too, weights have the losses' rank, and add none by broadcasting.
+        with control_dependencies(_rank_checks(losses, weights)):
+            weights = broadcast_to(weights, shape_of(losses))
+    weighted = values * weights
+    if reduction != Reduction.NONE:
+        divisor = _DIVISORS[reduction](values, weights)
+        weighted = reduce_sum(weighted)
+        weighted = weighted if divisor is None else div_no_nan(weighted, divisor)
+    return identity(cast(weighted, losses.dtype), name="value")
 
 
 def _rank_checks(losses: Tensor, weights: Tensor) -> list[Operation]:
@@ -178,7 +180,6 @@ def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 
 
 def _compared(
-    what: str,
     loss: Callable[[Tensor, Tensor], Tensor],
     labels: Any,
     predictions: Any,
@@ -188,10 +189,10 @@ def _compared(
 ) -> Tensor:
     """The weighted loss of predictions that have the labels' shape."""
     labels, predictions = _pair(labels, predictions)
-    with name_scope(name, what, [predictions]) as scope:
-        return compute_weighted_loss(loss(labels, predictions), weights, reduction, scope)
+    return compute_weighted_loss(loss(labels, predictions), weights, reduction, name)
 
 
+@composed
 def absolute_difference(
     labels: Any,
     predictions: Any,
@@ -220,7 +221,6 @@ def absolute_difference(
     1.25
     """
     return _compared(
-        "absolute_difference",
         lambda wanted, given: absolute(given - wanted),
         labels,
         predictions,
@@ -230,6 +230,8 @@ def absolute_difference(
     )
 
 
+@arguments_as(absolute_difference)
+@composed
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -237,12 +239,12 @@ def mean_squared_error(
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
     name: str | None = None,
 ) -> Tensor:
-    """The loss `(predictions - labels)²` of each element. Arguments as `absolute_difference`."""
-    return _compared(
-        "mean_squared_error", squared_difference, labels, predictions, weights, reduction, name
-    )
+    """The loss `(predictions - labels)²` of each element."""
+    return _compared(squared_difference, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
+@composed
 def huber_loss(
     labels: Any,
     predictions: Any,
@@ -253,8 +255,10 @@ def huber_loss(
 ) -> Tensor:
     """Half the square of each difference; beyond `delta`, the line that goes on from there.
 
-    Other arguments as `absolute_difference`. Source: Huber, "Robust estimation of a location
-    parameter", 1964.
+    Args:
+        delta: where the line begins.
+
+    Source: Huber, "Robust estimation of a location parameter", 1964.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
@@ -262,9 +266,11 @@ def huber_loss(
         near = minimum(distance, delta)
         return square(near) * 0.5 + (distance - near) * delta
 
-    return _compared("huber_loss", loss, labels, predictions, weights, reduction, name)
+    return _compared(loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
+@composed
 def log_loss(
     labels: Any,
     predictions: Any,
@@ -275,17 +281,22 @@ def log_loss(
 ) -> Tensor:
     """The cross entropy of labels in [0, 1] and predicted probabilities, elementwise.
 
-    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. Other
-    arguments as `absolute_difference`. From logits, `sigmoid_cross_entropy` is more exact.
+    It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. From
+    logits, `sigmoid_cross_entropy` is more exact.
+
+    Args:
+        epsilon: what keeps the logarithms finite.
     """
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         no = (1.0 - wanted) * log(1.0 - given + epsilon)
         return -(wanted * log(given + epsilon)) - no
 
-    return _compared("log_loss", loss, labels, predictions, weights, reduction, name)
+    return _compared(loss, labels, predictions, weights, reduction, name)
 
 
+@arguments_as(absolute_difference)
+@composed
 def hinge_loss(
     labels: Any,
     logits: Any,
@@ -295,10 +306,11 @@ def hinge_loss(
 ) -> Tensor:
     """The loss `max(0, 1 - y logits)`, where y is 1 for labels of 1 and -1 for labels of 0.
 
-    Other arguments as `absolute_difference`.
+    Args:
+        labels: 0 or 1, or anything between.
+        logits: of the same shape.
     """
     return _compared(
-        "hinge_loss",
         lambda wanted, given: relu(1.0 - (wanted * 2.0 - 1.0) * given),
         labels,
         logits,
@@ -308,6 +320,8 @@ def hinge_loss(
     )
 
 
+@arguments_as(absolute_difference)
+@composed
 def cosine_distance(
     labels: Any,
     predictions: Any,
@@ -318,10 +332,12 @@ def cosine_distance(
 ) -> Tensor:
     """One minus the inner product of labels and predictions, both of norm 1, along an axis.
 
-    Other arguments as `absolute_difference`; weights broadcast to a shape that is 1 along the axis.
+    Args:
+        axis: along which both have the norm 1.
+        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1, and 1 along
+            the axis.
     """
     return _compared(
-        "cosine_distance",
         lambda wanted, given: 1.0 - reduce_sum(wanted * given, axis, keepdims=True),
         labels,
         predictions,
@@ -331,6 +347,7 @@ def cosine_distance(
     )
 
 
+@composed
 def mean_pairwise_squared_error(
     labels: Any, predictions: Any, weights: Any = 1.0, name: str | None = None
 ) -> Tensor:
@@ -357,20 +374,19 @@ def mean_pairwise_squared_error(
     if predictions.shape.rank == 0:
         raise InvalidArgumentError("predictions are [batch, ...], not a scalar")
     weights = _checked_weights(predictions, weights)
-    with name_scope(name, "mean_pairwise_squared_error", [predictions]) as scope:
-        differences = predictions - labels
-        dims, dtype = shape_of(differences), differences.dtype
-        with control_dependencies(_rank_checks(differences, weights)):
-            # A scalar gets the rank, too.
-            weights = cast(weights, dtype) * ones(ones_like(dims), dtype)
-        counts = broadcast_to(cast(not_equal(weights, 0.0), dtype), dims)
-        rows, present = _rows(differences), reduce_sum(_rows(counts), 1)
-        # All pairs' squares add up to as many times those of the distances from the mean.
-        spread = reduce_sum(square(rows - reduce_mean(rows, 1, keepdims=True)), 1)
-        share = div_no_nan(ones([], dtype), cast(shape_of(rows)[1], dtype))
-        beyond = square(reduce_sum(rows, 1)) * (share - div_no_nan(ones([], dtype), present))
-        losses = div_no_nan((spread + beyond) * 2.0, maximum(present - 1.0, 0.0))
-        return compute_weighted_loss(losses, reduce_sum(_rows(weights), 1), Reduction.SUM, scope)
+    differences = predictions - labels
+    dims, dtype = shape_of(differences), differences.dtype
+    with control_dependencies(_rank_checks(differences, weights)):
+        # A scalar gets the rank, too.
+        weights = cast(weights, dtype) * ones(ones_like(dims), dtype)
+    counts = broadcast_to(cast(not_equal(weights, 0.0), dtype), dims)
+    rows, present = _rows(differences), reduce_sum(_rows(counts), 1)
+    # All pairs' squares add up to as many times those of the distances from the mean.
+    spread = reduce_sum(square(rows - reduce_mean(rows, 1, keepdims=True)), 1)
+    share = div_no_nan(ones([], dtype), cast(shape_of(rows)[1], dtype))
+    beyond = square(reduce_sum(rows, 1)) * (share - div_no_nan(ones([], dtype), present))
+    losses = div_no_nan((spread + beyond) * 2.0, maximum(present - 1.0, 0.0))
+    return compute_weighted_loss(losses, reduce_sum(_rows(weights), 1), Reduction.SUM, name)
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -379,6 +395,8 @@ def _rows(x: Tensor) -> Tensor:
     return reshape(x, [dims[0], reduce_prod(dims[1:])])
 
 
+@arguments_as(absolute_difference)
+@composed("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,
@@ -392,10 +410,7 @@ def sigmoid_cross_entropy(
     Args:
         multi_class_labels: the wanted probabilities.
         logits: of the same shape.
-        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1.
         label_smoothing: how far labels are moved towards one half, from 0 to 1.
-        reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the logits' dtype; for `Reduction.NONE` a tensor of their shape.
@@ -404,7 +419,6 @@ def sigmoid_cross_entropy(
         InvalidArgumentError: if shapes do not go together.
     """
     return _compared(
-        "sigmoid_cross_entropy_loss",
         lambda wanted, given: sigmoid_cross_entropy_with_logits(
             labels=_smoothed(wanted, label_smoothing, 2), logits=given
         ),
@@ -422,6 +436,7 @@ def _smoothed(labels: Tensor, smoothing: float, classes: Any) -> Tensor:
     return labels * (1.0 - smoothing) + smoothing / classes  # type: ignore[no-any-return]
 
 
+@composed("softmax_cross_entropy_loss")
 def softmax_cross_entropy(
     onehot_labels: Any,
     logits: Any,
@@ -453,11 +468,10 @@ def softmax_cross_entropy(
             labels=_smoothed(stop_gradient(wanted), label_smoothing, classes), logits=given
         )
 
-    return _compared(
-        "softmax_cross_entropy_loss", loss, onehot_labels, logits, weights, reduction, name
-    )
+    return _compared(loss, onehot_labels, logits, weights, reduction, name)
 
 
+@composed("sparse_softmax_cross_entropy_loss")
 def sparse_softmax_cross_entropy(
     labels: Any,
     logits: Any,
@@ -488,12 +502,11 @@ def sparse_softmax_cross_entropy(
     0.3466
     """
     logits, labels = _floating(logits), convert_to_tensor(labels)
-    with name_scope(name, "sparse_softmax_cross_entropy_loss", [logits]) as scope:
-        labels = _without_column(labels, logits)
-        if weights is not None:
-            weights = _without_column(convert_to_tensor(weights), logits)
-        losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        return compute_weighted_loss(losses, weights, reduction, scope)
+    labels = _without_column(labels, logits)
+    if weights is not None:
+        weights = _without_column(convert_to_tensor(weights), logits)
+    losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, reduction, name)
 
 
 def _without_column(x: Tensor, logits: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+@composed("ExponentialDecay")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -63,11 +65,12 @@ def exponential_decay(
     ...     print(sess.run(rate, {step: 20}))
     0.125
     """
-    with name_scope(name or "ExponentialDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * pow(factor, _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * pow(factor, _periods(step, period, staircase))
 
 
+@arguments_as(exponential_decay)
+@composed("NaturalExpDecay")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -79,18 +82,14 @@ def natural_exp_decay(
     """`learning_rate * exp(-decay_rate * global_step / decay_steps)`.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: the unit in which `decay_rate` counts.
-        decay_rate: a scalar.
-        staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
     """
-    with name_scope(name or "NaturalExpDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * exp(-factor * _periods(step, period, staircase))
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate * exp(-factor * _periods(step, period, staircase))
 
 
+@arguments_as(natural_exp_decay)
+@composed("InverseTimeDecay")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -99,21 +98,12 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`.
-
-    Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
-        decay_steps: the unit in which `decay_rate` counts.
-        decay_rate: a scalar.
-        staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
-    """
-    with name_scope(name or "InverseTimeDecay"):
-        rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate / (1.0 + factor * _periods(step, period, staircase))
+    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`."""
+    rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
+    return rate / (1.0 + factor * _periods(step, period, staircase))
 
 
+@composed("PiecewiseConstant")
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
@@ -135,15 +125,16 @@ def piecewise_constant(
     fixed = [b for b in boundaries if isinstance(b, int | float | np.number)]
     if any(b >= a for b, a in itertools.pairwise(fixed)):
         raise InvalidArgumentError(f"the boundaries do not increase: {list(boundaries)}")
-    with name_scope(name or "PiecewiseConstant"):
-        counter = convert_to_tensor(x)
-        chosen = convert_to_tensor(values[-1])
-        for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
-            below = less_equal(counter, as_number(boundary, counter.dtype))
-            chosen = where(below, as_number(value, chosen.dtype), chosen)
-        return chosen
+    counter = convert_to_tensor(x)
+    chosen = convert_to_tensor(values[-1])
+    for boundary, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+        below = less_equal(counter, as_number(boundary, counter.dtype))
+        chosen = where(below, as_number(value, chosen.dtype), chosen)
+    return chosen
 
 
+@arguments_as(exponential_decay)
+@composed("PolynomialDecay")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -158,27 +149,25 @@ def polynomial_decay(
     `(learning_rate - end) * (1 - global_step / decay_steps) ** power + end`, and `end` from there.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: where the end is reached.
         end_learning_rate: the rate there.
         power: of the polynomial; 1 is a line, 0.5 a square root.
         cycle: whether, instead of staying at the end, `decay_steps` becomes its next multiple
             that is not below the counter: the rate jumps up each time.
-        name: the name scope of what is built.
     """
-    with name_scope(name or "PolynomialDecay"):
-        rate, step, period, end, exponent = _numbers(
-            learning_rate, global_step, decay_steps, end_learning_rate, power
-        )
-        if cycle:
-            cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
-            period = period * cycles
-        else:
-            step = minimum(step, period)
-        return (rate - end) * pow(1.0 - step / period, exponent) + end
+    rate, step, period, end, exponent = _numbers(
+        learning_rate, global_step, decay_steps, end_learning_rate, power
+    )
+    if cycle:
+        cycles = where(equal(step, 0.0), ones_like(step), ceil(step / period))
+        period = period * cycles
+    else:
+        step = minimum(step, period)
+    return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
+@arguments_as(exponential_decay)
+@composed("CosineDecay")
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -189,20 +178,18 @@ def cosine_decay(
     """Half a cosine from `learning_rate` at step 0 to `alpha * learning_rate` at `decay_steps`.
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         decay_steps: where the end is reached; the rate stays there.
         alpha: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
-    with name_scope(name or "CosineDecay"):
-        rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
-        wave = _half_cosine(minimum(step, period) / period)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, rest = _numbers(learning_rate, global_step, decay_steps, alpha)
+    wave = _half_cosine(minimum(step, period) / period)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
+@arguments_as(exponential_decay)
+@composed("SGDRDecay")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -215,13 +202,10 @@ def cosine_decay_restarts(
     """Half cosines one after the other: each begins high again ("warm restarts").
 
     Args:
-        learning_rate: the rate at step 0, a floating-point scalar.
-        global_step: the counter.
         first_decay_steps: the length of the first half cosine.
         t_mul: how much longer each is than the one before, a number of at least 1.
         m_mul: how much higher each begins than the one before, a scalar.
         alpha: what part of the rate remains at the ends.
-        name: the name scope of what is built.
 
     Raises:
         InvalidArgumentError: if `t_mul` is below 1.
@@ -230,23 +214,24 @@ def cosine_decay_restarts(
     """
     if not t_mul >= 1:
         raise InvalidArgumentError(f"t_mul is at least 1, not {t_mul!r}")
-    with name_scope(name or "SGDRDecay"):
-        rate, step, period, height, rest = _numbers(
-            learning_rate, global_step, first_decay_steps, m_mul, alpha
-        )
-        periods = step / period
-        if t_mul == 1:
-            restarts = floor(periods)
-            place = periods - restarts
-        else:
-            # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
-            restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
-            length = pow(as_number(t_mul, rate.dtype), restarts)
-            place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
-        wave = pow(height, restarts) * _half_cosine(place)
-        return rate * ((1.0 - rest) * wave + rest)
+    rate, step, period, height, rest = _numbers(
+        learning_rate, global_step, first_decay_steps, m_mul, alpha
+    )
+    periods = step / period
+    if t_mul == 1:
+        restarts = floor(periods)
+        place = periods - restarts
+    else:
+        # The k-th restart comes after 1 + t_mul + ... + t_mul**(k - 1) first lengths.
+        restarts = floor(log(1.0 - periods * (1.0 - t_mul)) / math.log(t_mul))
+        length = pow(as_number(t_mul, rate.dtype), restarts)
+        place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
+    wave = pow(height, restarts) * _half_cosine(place)
+    return rate * ((1.0 - rest) * wave + rest)
 
 
+@arguments_as(polynomial_decay)
+@composed("LinearCosineDecay")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -263,24 +248,21 @@ def linear_cosine_decay(
 
     Args:
         learning_rate: a floating-point scalar.
-        global_step: the counter.
-        decay_steps: where the end is reached.
         num_periods: how many whole cosines fit before it.
         alpha: what is added to the line.
         beta: what part of the rate remains.
-        name: the name scope of what is built.
 
     Source: Bello, Zoph, Vasudevan, Le, "Neural optimizer search with reinforcement learning",
     2017.
     """
-    with name_scope(name or "LinearCosineDecay"):
-        rate, step, period, periods, offset, rest = _numbers(
-            learning_rate, global_step, decay_steps, num_periods, alpha, beta
-        )
-        place = minimum(step, period) / period
-        return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
+    rate, step, period, periods, offset, rest = _numbers(
+        learning_rate, global_step, decay_steps, num_periods, alpha, beta
+    )
+    place = minimum(step, period) / period
+    return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
 
 
+@composed("LinearWarmup")
 def linear_warmup(
     learning_rate: Any, global_step: Any, warmup_steps: Any, name: str | None = None
 ) -> Tensor:
@@ -307,9 +289,8 @@ def linear_warmup(
     ...     print(sess.run(rate, {step: 0}))
     0.125
     """
-    with name_scope(name or "LinearWarmup"):
-        rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
-        return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
+    rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
+    return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
 
 
 def _numbers(learning_rate: Any, *others: Any) -> list[Tensor]:

@@ -1,6 +1,6 @@
 """Progress of long work, as a bar: the one module that knows tqdm.
 
-It comes with `pip install 'flowbook[lab]'` and is imported on first use; without it nothing is
+It comes with the extra `lab` and is imported on first use; without it nothing is
 drawn. In a notebook the bar is a widget while the loop runs and a text afterwards, on a terminal a
 line. Invariant: a bar whose loop was left, in whatever way, is closed when its cell has ended, and
 its text says where it stopped.

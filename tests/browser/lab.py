@@ -30,6 +30,9 @@ CHROMIUM_OPTIONS = (
     "--disable-sync",
 )
 
+# What takes longer, in seconds, never ends; a machine may be slow, and busy with other things.
+PATIENCE = 90
+
 # Of the widgets of the notebook that is shown, as a promise.
 MANAGER = """window.jupyterapp.shell.currentWidget.content.rendermime
     .createRenderer("application/vnd.jupyter.widget-view+json")._manager.promise"""
@@ -48,8 +51,10 @@ def _extensions(folder: Path) -> Path:
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Start Chromium."""
-    from playwright.sync_api import sync_playwright
+    """Start Chromium; what is expected of pages gets the same patience as what is waited for."""
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=1000 * PATIENCE)
 
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(
@@ -99,7 +104,7 @@ class Lab:
         self._wait()
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status", timeout=5)
@@ -112,7 +117,7 @@ class Lab:
     def close(self) -> None:
         """Stop the server and its kernels."""
         self._process.terminate()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=PATIENCE)
 
     def use_theme(self, dark: bool) -> None:
         """Have pages that are opened from now on use a theme."""
@@ -136,15 +141,41 @@ class Lab:
         nbformat.write(notebook, path)
         return path
 
-    def open(self, page: Any, name: str) -> Notebook:
-        """Open a notebook in a page and wait for its kernel."""
+    def load(self, page: Any, name: str) -> Notebook:
+        """Load JupyterLab anew in a page, on a notebook, and wait for its kernel."""
         page.goto(f"http://127.0.0.1:{self.port}/lab/tree/{name}.ipynb?reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        page.evaluate("() => window.jupyterapp.restored")
+        return self._ready(page)
+
+    def open(self, page: Any, name: str) -> Notebook:
+        """Open a notebook in a page in place of the one that is open there; wait for its kernel.
+
+        JupyterLab is loaded if the page does not show it yet.
+        """
+        if not page.evaluate("() => 'jupyterapp' in window"):
+            return self.load(page, name)
+        page.mouse.move(0, 0)
+        page.evaluate(
+            """async (path) => {
+                const { commands, shell } = window.jupyterapp;
+                const before = [...shell.widgets("main")];
+                const { id } = await commands.execute("docmanager:open", { path });
+                shell.activateById(id);
+                for (const widget of before) {
+                    await widget.sessionContext?.shutdown();
+                    widget.dispose();
+                }
+            }""",
+            f"{name}.ipynb",
+        )
+        return self._ready(page)
+
+    def _ready(self, page: Any) -> Notebook:
+        """The notebook that was opened, once its kernel answers."""
         page.evaluate(
             """async () => {
-                const app = window.jupyterapp;
-                await app.restored;
-                const session = app.shell.currentWidget.sessionContext;
+                const session = window.jupyterapp.shell.currentWidget.sessionContext;
                 await session.ready;
                 // Lab's own first requests reconnect: a cell that is run before is never heard of.
                 await session.session.kernel.info;
@@ -227,7 +258,7 @@ class Notebook:
 
     def wait_for(self, cell: int, text: str) -> None:
         """Wait until something is shown below a cell."""
-        self.outputs(cell).get_by_text(text).first.wait_for(timeout=30_000)
+        self.outputs(cell).get_by_text(text).first.wait_for()
 
     def restart(self) -> None:
         """Restart the kernel, as its button does, and wait until it answers."""
@@ -277,5 +308,5 @@ class Notebook:
     def graph(self, cell: int) -> Any:
         """The live view in a cell's output, once it is drawn."""
         view = self.cell(cell).locator(".fb-graph[data-drawn]")
-        view.wait_for(timeout=30_000)
+        view.wait_for()
         return view

@@ -38,7 +38,7 @@ for _ in range(3): sess.run(images)
 def shown(notebook: Notebook, cell: int) -> Any:
     """The view in a cell's output, once it is drawn."""
     view = notebook.cell(cell).locator(".fb-pipeline[data-drawn]")
-    view.wait_for(timeout=30_000)
+    view.wait_for()
     return view
 
 

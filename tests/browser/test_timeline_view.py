@@ -127,7 +127,7 @@ def test_a_trace_a_plan_and_the_picture_of_their_graph_go_along(lab: Lab, page: 
     plans = notebook.cell(2).locator(".fb-graph[data-drawn]")
     plans.nth(1).wait_for()
     view = notebook.cell(0).locator(".fb-timeline[data-drawn]")
-    view.wait_for(timeout=30_000)
+    view.wait_for()
     assert "3 steps, " in notebook.shown(0)  # The table.
     graph = notebook.graph(1)
     reveal(graph, "second/y")

@@ -1,6 +1,7 @@
 """Re-running a cell redefines what it built; it does not duplicate."""
 
 import gc
+import time
 import weakref
 from typing import Any
 
@@ -164,13 +165,11 @@ def test_running_again_leaks_nothing(notebook: Any, changes: bool) -> None:
 
 
 def test_a_thousand_changed_operations_take_no_quadratic_time(notebook: Any) -> None:
-    import time
-
     source = "x = fb.placeholder(fb.float32, [{}])\nfor i in range(3000): x = fb.identity(x)"
     times = []
     for size in (1, 2):
-        start = time.perf_counter()
+        start = time.process_time()  # Which goes on while others have the processor.
         notebook.run("a", source.format(size))
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert times[1] < 20 * times[0]
     assert len(notebook.names) == 3001

@@ -117,15 +117,26 @@ def test_nothing_but_flowbooks_frames_stays() -> None:
 @pytest.mark.parametrize(
     ("source", "hint"),
     [
-        ("import numpy as np\nnp.zeros(unknown.shape)", "a dimension of this shape is None"),
+        ("import numpy as np\nnp.zeros(unknown.shape)", "a dimension of it, is None"),
+        ("import numpy as np\nnp.zeros(of_any_rank.shape)", "this shape, or"),
+        ("unknown.shape[0] * 2", "fb.shape(x) is the shape as a tensor"),
+        ("int(unknown.shape[0])", "fb.shape(x) is the shape as a tensor"),
+        ("import numpy as np\nshape = unknown.shape\nnp.prod(shape)", "fb.shape(x)"),
+        ("unknown.shape[0].value", "write it without .value"),
+        ("unknown.shape[1].value", "write it without .value"),
         ("unknown.shape.is_fully_defined()", "write it without ()"),
     ],
 )
 def test_what_python_refuses_in_its_own_words_has_a_hint(
     ready: Any, source: str, hint: str
 ) -> None:
-    ready.run("more", "unknown = fb.placeholder(fb.float32, [None, 3], name='unknown')")
+    ready.run(
+        "more",
+        "unknown = fb.placeholder(fb.float32, [None, 3], name='unknown')\n"
+        "of_any_rank = fb.placeholder(fb.float32)",
+    )
     assert hint in shown(ready, source)
     # The same words about something else have none.
     assert "hint" not in shown(ready, "range(None)")
+    assert "hint" not in shown(ready, "None.value")
     assert "hint" not in shown(ready, "True()")

@@ -503,7 +503,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: Any) ->
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(fb.errors.FailedPreconditionError) as caught:
         fb.onnx.load(b"")
-    assert caught.value.hint == "pip install flowbook[onnx]"
+    assert caught.value.hint == "pip install onnx"
 
 
 # Numbers of few bits

@@ -25,6 +25,23 @@ SCENARIOS = [
         )
     ],
     *[
+        Scenario(f"Held{type}", "tests/tensorflow/test_load.py")
+        for type in (
+            "Stack",
+            "StackPush",
+            "StackPop",
+            "Array",
+            "ArrayGradient",
+            "ArrayWrite",
+            "ArrayRead",
+            "ArrayScatter",
+            "ArrayGather",
+            "ArraySplit",
+            "ArrayConcat",
+            "ArraySize",
+        )
+    ],
+    *[
         Scenario(type, "tests/graph/functions/test_calls.py")
         for type in ("Parameter", "Function", "Call", "ActingCall")
     ],

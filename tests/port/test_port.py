@@ -257,4 +257,4 @@ def test_without_libcst_it_says_what_to_install(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "pip install flowbook[port]" in done.stderr
+    assert "pip install libcst" in done.stderr

@@ -130,6 +130,28 @@ def test_a_loop_is_differentiated() -> None:
     assert not found[1, 2:].any()  # Beyond the second sequence's length.
 
 
+def test_gradients_that_tensorflow_made_of_loops_are_read() -> None:
+    feeds, wanted = recorded("gradients")
+    message = gzip.decompress((DATA / "gradients.pb.gz").read_bytes())
+    model = fb.tensorflow.load(message, name="there")
+    mine = fb.tensorflow.load(message, name="here", outputs=["loss"])
+    # Gradients that Flowbook builds are the same, of the loss alone.
+    built = fb.gradients(mine["loss:0"], [mine["x:0"], mine["rows:0"]])
+    with fb.Session() as sess:
+        given = {m[name]: value for name, value in feeds.items() for m in (model, mine)}
+        for _ in range(3):
+            # The value is looked at without a word: what changes is gone when the run ends.
+            assert sess.peek(model["loss:0"], given) == pytest.approx(wanted["loss:0"])
+            found = sess.run([model[name] for name in wanted], given)
+            for name, value in zip(wanted, found, strict=True):
+                np.testing.assert_allclose(value, wanted[name], rtol=1e-5, err_msg=name)
+            for value, name in zip(sess.run(built, given), ("dx:0", "drows:0"), strict=True):
+                np.testing.assert_allclose(value, wanted[name], rtol=1e-5, err_msg=name)
+    with pytest.raises(fb.errors.UnimplementedError) as caught:
+        fb.gradients(model["loss:0"], model["x:0"])
+    assert "outputs=[loss]" in str(caught.value.hint)
+
+
 def test_names_scopes_and_what_is_waited_for_are_kept() -> None:
     message = graph_def(
         "x Placeholder", "deep/y Relu x", "side Neg x", "z Identity deep/y ^side", "all NoOp ^z"

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, cast
 
-INSTALL = "pip install 'flowbook[gpu]' installs it for CUDA 12"
+INSTALL = "pip install 'cupy-cuda12x[ctk]' installs it for CUDA 12"
 
 
 @cache

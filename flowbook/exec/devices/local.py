@@ -44,7 +44,8 @@ def imagined_devices(names: Sequence[Any]) -> list[Device]:
 
     Raises:
         InvalidTypeError: if they are no sequence of names and devices.
-        InvalidArgumentError: if one is no name of a device, or is named twice.
+        InvalidArgumentError: if one is no name of a device of a kind that is known, or is named
+            twice.
     """
     return _listed(names, _imagined)
 
@@ -72,6 +73,10 @@ def _imagined(name: Any) -> Device:
     spec = _parsed(name)
     if spec.kind is None:
         raise InvalidArgumentError(f"{name!r} says no kind of device", hint="for example 'gpu:0'")
+    if kind_named(spec.kind) is None:
+        raise InvalidArgumentError(
+            f"{name!r} is of no kind of device that is known", hint=known_kinds(spec.kind)
+        )
     return Imagined(
         replace(
             spec,

@@ -49,7 +49,7 @@ def masked_checksum(data: bytes) -> int:
     except ImportError:
         raise UnimplementedError(
             "its checksums are those of google-crc32c, which is not installed",
-            hint="pip install 'flowbook[data]'",
+            hint="pip install google-crc32c",
         ) from None
     crc: int = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

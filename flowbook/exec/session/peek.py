@@ -79,7 +79,8 @@ def needs(tensor: Tensor, fed: Collection[Tensor] = ()) -> Needs:
 
 def _changes_something(operation: Operation) -> bool:
     touch = operation.op_def.touches
-    return touch is not None and touch.access is not Access.READ and not touch.only_fails
+    harmless = (Access.READ, Access.STEP)
+    return touch is not None and touch.access not in harmless and not touch.only_fails
 
 
 def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:

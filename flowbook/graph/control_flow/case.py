@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.control_flow.cond import as_predicate, branches
 from flowbook.graph.control_flow.structure import mapped
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import INDICES, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -27,6 +28,7 @@ __all__ = ["case", "switch_case"]
 Function = Callable[[], Any]
 
 
+@composed
 def case(
     pred_fn_pairs: Any,
     default: Function | None = None,
@@ -49,8 +51,9 @@ def case(
     Raises:
         InvalidTypeError: if the branches differ in structure or dtype, a predicate is no bool, or
             a branch is no function.
-        InvalidArgumentError: if there is no pair. In the run: if no predicate is true and there is
-            no default, or several are true of which only one may be; it says which.
+        InvalidArgumentError: if there is neither a pair nor a default. In the run: if no predicate
+            is true and there is no default, or several are true of which only one may be; it says
+            which.
 
     >>> import flowbook as fb
     >>> x = fb.placeholder(fb.float32, [])
@@ -65,30 +68,31 @@ def case(
     pairs = _pairs(pred_fn_pairs)
     if default is not None:
         _require_function("default", default)
-    with name_scope(name or "case", values=[pred for pred, _ in pairs]):
-        predicates = []
-        for number, (pred, _) in enumerate(pairs):
-            predicate = as_predicate(pred, "case", _NEVER)
-            if not predicate.shape.is_compatible_with(SCALAR):
-                raise InvalidArgumentError(
-                    f"predicate {number}, {predicate.name!r}, is no scalar: its shape is "
-                    f"{predicate.shape}"
-                )
-            predicates.append(predicate)
-        checks = []
-        if exclusive:
-            checks.append(_at_most_one(predicates))
-        if default is None:
-            names = ", ".join(p.name for p in predicates)
-            missed = f"no predicate is true, and there is no default: {names}"
-            checks.append(Assert(reduce_any(stack(predicates)), [missed]))
-        with control_dependencies(checks):
-            predicates = [identity(p, name=f"pred_{i}") for i, p in enumerate(predicates)]
-            functions = [function for _, function in pairs]
-            if default is not None:
-                return _first(predicates, [*functions, default])
-            # That one of them is true is checked: what is not one of the others is the last.
-            return _first(predicates[:-1], functions)
+    elif not pairs:
+        raise InvalidArgumentError("there is no pair of a predicate and a function")
+    predicates = []
+    for number, (pred, _) in enumerate(pairs):
+        predicate = as_predicate(pred, "case", _NEVER)
+        if not predicate.shape.is_compatible_with(SCALAR):
+            raise InvalidArgumentError(
+                f"predicate {number}, {predicate.name!r}, is no scalar: its shape is "
+                f"{predicate.shape}"
+            )
+        predicates.append(predicate)
+    checks = []
+    if exclusive and predicates:
+        checks.append(_at_most_one(predicates))
+    if default is None:
+        names = ", ".join(p.name for p in predicates)
+        missed = f"no predicate is true, and there is no default: {names}"
+        checks.append(Assert(reduce_any(stack(predicates)), [missed]))
+    with control_dependencies(checks):
+        predicates = [identity(p, name=f"pred_{i}") for i, p in enumerate(predicates)]
+        functions = [function for _, function in pairs]
+        if default is not None:
+            return _first(predicates, [*functions, default])
+        # That one of them is true is checked: what is not one of the others is the last.
+        return _first(predicates[:-1], functions)
 
 
 _NEVER = ("its branch will never run", "no branch after its own will ever run")
@@ -101,8 +105,6 @@ def _pairs(given: Any) -> list[tuple[Any, Function]]:
             f"pred_fn_pairs is a list of pairs of a predicate and a function, or a dict, not "
             f"{given!r:.80}"
         )
-    if not items:
-        raise InvalidArgumentError("there is no pair of a predicate and a function")
     for number, item in enumerate(items):
         if not isinstance(item, list | tuple) or len(item) != 2:
             raise InvalidTypeError(
@@ -148,6 +150,7 @@ def _only(function: Function) -> Any:
     return mapped(lambda leaf: identity(convert_to_tensor(leaf)), result)
 
 
+@composed
 def switch_case(
     branch_index: Any,
     branch_fns: Any,
@@ -181,24 +184,23 @@ def switch_case(
     numbered = _numbered(branch_fns)
     if default is not None:
         _require_function("default", default)
-    with name_scope(name or "switch_case", values=[branch_index]):
-        index = convert_to_tensor(branch_index, name="branch_index")
-        if index.dtype not in INDICES or not index.shape.is_compatible_with(SCALAR):
-            raise InvalidTypeError(
-                f"the number of a branch is an int32 or int64 scalar, not a {index.dtype.name} of "
-                f"shape {index.shape}"
-            )
-        numbers = sorted(numbered)
-        functions = [numbered[number] for number in numbers]
-        if default is None:
-            numbers.pop()
-        else:
-            functions.append(default)
-        if not numbers:
-            return _only(functions[0])
-        matches = equal(index, numbers)
-        place = where(reduce_any(matches), argmax(matches, 0, int32), len(numbers))
-        return _halved(place, functions, 0)
+    index = convert_to_tensor(branch_index, name="branch_index")
+    if index.dtype not in INDICES or not index.shape.is_compatible_with(SCALAR):
+        raise InvalidTypeError(
+            f"the number of a branch is an int32 or int64 scalar, not a {index.dtype.name} of "
+            f"shape {index.shape}"
+        )
+    numbers = sorted(numbered)
+    functions = [numbered[number] for number in numbers]
+    if default is None:
+        numbers.pop()
+    else:
+        functions.append(default)
+    if not numbers:
+        return _only(functions[0])
+    matches = equal(index, numbers)
+    place = where(reduce_any(matches), argmax(matches, 0, int32), len(numbers))
+    return _halved(place, functions, 0)
 
 
 def _numbered(given: Any) -> dict[int, Function]:

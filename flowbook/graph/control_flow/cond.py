@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import BranchInside
 from flowbook.graph.control_flow.routing import merge, switch_op
 from flowbook.graph.control_flow.structure import packed_like, paths, require_same
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch
 from flowbook.graph.model.errors import ConstantConditionWarning, InvalidTypeError
@@ -44,6 +45,7 @@ class Side:
     values: list[Tensor] = field(default_factory=list)
 
 
+@composed
 def cond(
     pred: Any,
     true_fn: Callable[[], Any],
@@ -95,10 +97,9 @@ def cond(
             f"{what} cannot be called without arguments",
             hint="what a branch needs from outside it uses by its name",
         )
-    with name_scope(name or "cond"):
-        predicate = identity(as_predicate(pred, "cond", _NEVER), name="pred_id")
-        with predicate.graph.as_default():
-            return branches(predicate, true_fn, false_fn)
+    predicate = identity(as_predicate(pred, "cond", _NEVER), name="pred_id")
+    with predicate.graph.as_default():
+        return branches(predicate, true_fn, false_fn)
 
 
 def branches(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.control_flow.structure import leaves, mapped
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
 
 __all__ = ["tuple", "with_dependencies"]
 
 
+@composed
 def with_dependencies(dependencies: Iterable[Any], output: Any, name: str | None = None) -> Any:
     """The same tensor, once all of some operations have run.
 
@@ -29,13 +31,11 @@ def with_dependencies(dependencies: Iterable[Any], output: Any, name: str | None
     >>> root = fb.control_flow.with_dependencies([fb.assert_non_negative(x)], fb.sqrt(x))
     """
     tensors = mapped(convert_to_tensor, output)
-    with (
-        name_scope(name or "with_dependencies", values=leaves(tensors)),
-        control_dependencies(dependencies),
-    ):
+    with control_dependencies(dependencies):
         return mapped(identity, tensors)
 
 
+@composed
 def tuple(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] = ()
 ) -> list[Any]:
@@ -59,7 +59,6 @@ def tuple(
     there = [mapped(convert_to_tensor, item) for item in tensors if item is not None]
     if not there:
         raise InvalidArgumentError("there is no tensor that could wait for another")
-    with name_scope(name or "tuple", values=leaves(there)):
-        done = group(leaves(there), *control_inputs)
-        waiting = iter(with_dependencies([done], there))
-        return [None if item is None else next(waiting) for item in tensors]
+    done = group(leaves(there), *control_inputs)
+    waiting = iter(with_dependencies([done], there))
+    return [None if item is None else next(waiting) for item in tensors]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.over_elements import Elements, counted, noted
 from flowbook.graph.control_flow.structure import (
     leaves,
@@ -16,6 +15,7 @@ from flowbook.graph.control_flow.structure import (
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import as_dtype, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -37,6 +37,7 @@ __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "zero_state"]
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
 
+@composed
 def dynamic_rnn(
     cell: Cell,
     inputs: Any,
@@ -93,54 +94,53 @@ def dynamic_rnn(
     (Shape([None, None, 2]), Shape([None, 2]))
     """
     require_cell(cell)
-    values = [*leaves(inputs), *leaves(initial_state)]
-    with name_scope(name or "dynamic_rnn", values=values):
-        sequences = mapped(convert_to_tensor, inputs)
-        if not time_major:
-            sequences = mapped(_swapped, sequences)
-        sequences, steps = counted(sequences, "inputs")
-        if initial_state is None:
-            start = zeros_for(cell, leaves(sequences)[0], 1, dtype)
-        else:
-            start = mapped(convert_to_tensor, initial_state)
-        if not leaves(start):
-            raise InvalidArgumentError("a state is a tensor, or a structure of them")
-        first: Tensor = leaves(start)[0]
-        wanted = _output_dtypes(cell, dtype, first)
-        arrays = [TensorArray(d, steps, name="outputs") for d in leaves(wanted)]
-        lengths = None
-        if sequence_length is not None:
-            lengths = cast(one_each(lengths_of(sequence_length), first), int32)
-            # A single step, if there is one, tells of which shape outputs are.
-            longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))
-            # What comes after it is not looked at, even where all steps are computed at once.
-            sequences = mapped(lambda t: t[:longest], sequences)
-            # Arrays that are zero where nothing is written: after the longest sequence.
-            arrays = [array.grad() for array in arrays]
-        elements = Elements(sequences, "inputs")
+    sequences = mapped(convert_to_tensor, inputs)
+    if not time_major:
+        sequences = mapped(_swapped, sequences)
+    sequences, steps = counted(sequences, "inputs")
+    if initial_state is None:
+        start = zeros_for(cell, leaves(sequences)[0], 1, dtype)
+    else:
+        start = mapped(convert_to_tensor, initial_state)
+    if not leaves(start):
+        raise InvalidArgumentError("a state is a tensor, or a structure of them")
+    first: Tensor = leaves(start)[0]
+    wanted = _output_dtypes(cell, dtype, first)
+    arrays = [TensorArray(d, steps, name="outputs") for d in leaves(wanted)]
+    lengths = None
+    if sequence_length is not None:
+        lengths = cast(one_each(lengths_of(sequence_length), first), int32)
+        # A single step, if there is one, tells of which shape outputs are.
+        longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))
+        # What comes after it is not looked at, even where all steps are computed at once.
+        sequences = mapped(lambda t: t[:longest], sequences)
+        # Arrays that are zero where nothing is written: after the longest sequence.
+        arrays = [array.grad() for array in arrays]
+    elements = Elements(sequences, "inputs")
 
-        def body(step: Tensor, state: Any, outputs: list[TensorArray]) -> Any:
-            output, following = _called(cell, elements.at(step), state, wanted)
-            require_same(start, following, "initial_state", "the cell")
-            if lengths is not None:
-                is_over = less_equal(lengths, step)
-                output = mapped(lambda t: chosen(is_over, zeros_like(t), t), output)
-                pairs = zip(leaves(state), leaves(following), strict=True)
-                following = packed_like(start, [chosen(is_over, a, b) for a, b in pairs])
-            return step + 1, following, noted(outputs, step, output)
+    def body(step: Tensor, state: Any, outputs: list[TensorArray]) -> Any:
+        output, following = _called(cell, elements.at(step), state, wanted)
+        require_same(start, following, "initial_state", "the cell")
+        if lengths is not None:
+            is_over = less_equal(lengths, step)
+            output = mapped(lambda t: chosen(is_over, zeros_like(t), t), output)
+            pairs = zip(leaves(state), leaves(following), strict=True)
+            following = packed_like(start, [chosen(is_over, a, b) for a, b in pairs])
+        return step + 1, following, noted(outputs, step, output)
 
-        _, state, arrays = while_loop(
-            lambda step, state, outputs: step < elements.count,
-            body,
-            (0, start, arrays),
-            parallel_iterations=parallel_iterations,
-            swap_memory=swap_memory,
-            recompute=recompute,
-        )
-        stacked = [array.stack() for array in arrays]
-        return packed_like(wanted, stacked if time_major else [*map(_swapped, stacked)]), state
+    _, state, arrays = while_loop(
+        lambda step, state, outputs: step < elements.count,
+        body,
+        (0, start, arrays),
+        parallel_iterations=parallel_iterations,
+        swap_memory=swap_memory,
+        recompute=recompute,
+    )
+    stacked = [array.stack() for array in arrays]
+    return packed_like(wanted, stacked if time_major else [*map(_swapped, stacked)]), state
 
 
+@composed("bidirectional_rnn")
 def bidirectional_dynamic_rnn(
     cell_fw: Cell,
     cell_bw: Cell,
@@ -178,28 +178,26 @@ def bidirectional_dynamic_rnn(
 
     Source: Schuster and Paliwal, "Bidirectional Recurrent Neural Networks", 1997.
     """
-    values = [*leaves(inputs), *leaves(initial_state_fw), *leaves(initial_state_bw)]
-    with name_scope(name or "bidirectional_rnn", values=values):
-        axis = 0 if time_major else 1
+    axis = 0 if time_major else 1
 
-        def turned(tensor: Any) -> Tensor:
-            if sequence_length is None:
-                return reverse(tensor, axis)
-            return reverse_sequence(tensor, lengths_of(sequence_length), axis, 1 - axis)
+    def turned(tensor: Any) -> Tensor:
+        if sequence_length is None:
+            return reverse(tensor, axis)
+        return reverse_sequence(tensor, lengths_of(sequence_length), axis, 1 - axis)
 
-        options: dict[str, Any] = {
-            "sequence_length": sequence_length,
-            "time_major": time_major,
-            "dtype": dtype,
-            "parallel_iterations": parallel_iterations,
-            "swap_memory": swap_memory,
-            "recompute": recompute,
-        }
-        forwards, last = dynamic_rnn(cell_fw, inputs, initial_state_fw, name="fw", **options)
-        backwards, first = dynamic_rnn(
-            cell_bw, mapped(turned, inputs), initial_state_bw, name="bw", **options
-        )
-        return (forwards, mapped(turned, backwards)), (last, first)
+    options: dict[str, Any] = {
+        "sequence_length": sequence_length,
+        "time_major": time_major,
+        "dtype": dtype,
+        "parallel_iterations": parallel_iterations,
+        "swap_memory": swap_memory,
+        "recompute": recompute,
+    }
+    forwards, last = dynamic_rnn(cell_fw, inputs, initial_state_fw, name="fw", **options)
+    backwards, first = dynamic_rnn(
+        cell_bw, mapped(turned, inputs), initial_state_bw, name="bw", **options
+    )
+    return (forwards, mapped(turned, backwards)), (last, first)
 
 
 def zeros_for(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from flowbook.graph.building.flow import Taken
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.structure import (
     leaves,
     mapped,
@@ -17,6 +16,7 @@ from flowbook.graph.control_flow.structure import (
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -104,6 +104,7 @@ def _refuse_others(item: Any, where: str) -> None:
         _refuse_others(part, where + name)
 
 
+@composed("map")
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -149,32 +150,32 @@ def map_fn(
     [0 3 1]
     """
     require_function(fn)
-    with name_scope(name or "map", values=leaves(elems)):
-        elements = Elements(elems)
-        wanted = mapped(lambda t: t.dtype, elements.structure) if dtype is None else dtype
-        outputs = [
-            TensorArray(as_dtype(d), elements.count, infer_shape=infer_shape, name="outputs")
-            for d in leaves(wanted)
-        ]
+    elements = Elements(elems)
+    wanted = mapped(lambda t: t.dtype, elements.structure) if dtype is None else dtype
+    outputs = [
+        TensorArray(as_dtype(d), elements.count, infer_shape=infer_shape, name="outputs")
+        for d in leaves(wanted)
+    ]
 
-        def body(index: Tensor, outputs: list[TensorArray]) -> Any:
-            given = fn(elements.at(index))
-            what = "elems" if dtype is None else "dtype"
-            _require_like(wanted, given, what, "dtype says by its structure what fn gives")
-            return index + 1, noted(outputs, index, given)
+    def body(index: Tensor, outputs: list[TensorArray]) -> Any:
+        given = fn(elements.at(index))
+        what = "elems" if dtype is None else "dtype"
+        _require_like(wanted, given, what, "dtype says by its structure what fn gives")
+        return index + 1, noted(outputs, index, given)
 
-        _, outputs = while_loop(
-            lambda index, _: index < elements.count,
-            body,
-            (0, outputs),
-            parallel_iterations=parallel_iterations,
-            back_prop=back_prop,
-            swap_memory=swap_memory,
-            recompute=recompute,
-        )
-        return packed_like(wanted, [output.stack() for output in outputs])
+    _, outputs = while_loop(
+        lambda index, _: index < elements.count,
+        body,
+        (0, outputs),
+        parallel_iterations=parallel_iterations,
+        back_prop=back_prop,
+        swap_memory=swap_memory,
+        recompute=recompute,
+    )
+    return packed_like(wanted, [output.stack() for output in outputs])
 
 
+@composed
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -218,25 +219,25 @@ def scan(
     [ 1  3  6 10]
     """
     require_function(fn)
-    with name_scope(name or "scan", values=[*leaves(elems), *leaves(initializer)]):
-        loop = _Accumulation(fn, elems, initializer, reverse)
-        outputs = [
-            TensorArray(
-                state.dtype,
-                loop.elements.count,
-                infer_shape=infer_shape,
-                element_shape=state.shape if infer_shape else None,
-                name="outputs",
-            )
-            for state in leaves(loop.first)
-        ]
-        if loop.begin:
-            outputs = noted(outputs, loop.place(0), loop.first)
-        options = _options(parallel_iterations, back_prop, swap_memory, recompute)
-        outputs = loop.run(outputs, options)[1]
-        return packed_like(loop.first, [output.stack() for output in outputs])
+    loop = _Accumulation(fn, elems, initializer, reverse)
+    outputs = [
+        TensorArray(
+            state.dtype,
+            loop.elements.count,
+            infer_shape=infer_shape,
+            element_shape=state.shape if infer_shape else None,
+            name="outputs",
+        )
+        for state in leaves(loop.first)
+    ]
+    if loop.begin:
+        outputs = noted(outputs, loop.place(0), loop.first)
+    options = _options(parallel_iterations, back_prop, swap_memory, recompute)
+    outputs = loop.run(outputs, options)[1]
+    return packed_like(loop.first, [output.stack() for output in outputs])
 
 
+@composed
 def foldl(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -277,9 +278,10 @@ def foldl(
     123
     """
     options = _options(parallel_iterations, back_prop, swap_memory, recompute)
-    return _folded(fn, elems, initializer, False, options, name or "foldl")
+    return _folded(fn, elems, initializer, False, options)
 
 
+@composed
 def foldr(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -320,7 +322,7 @@ def foldr(
     321
     """
     options = _options(parallel_iterations, back_prop, swap_memory, recompute)
-    return _folded(fn, elems, initializer, True, options, name or "foldr")
+    return _folded(fn, elems, initializer, True, options)
 
 
 def _options(
@@ -340,11 +342,9 @@ def _folded(
     initializer: Any,
     is_reverse: bool,
     options: Options,
-    name: str,
 ) -> Any:
     require_function(fn)
-    with name_scope(name, values=[*leaves(elems), *leaves(initializer)]):
-        return _Accumulation(fn, elems, initializer, is_reverse).run([], options)[0]
+    return _Accumulation(fn, elems, initializer, is_reverse).run([], options)[0]
 
 
 class _Accumulation:

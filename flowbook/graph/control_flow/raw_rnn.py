@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.dynamic_rnn import Cell, dims_of, require_cell, stepped
 from flowbook.graph.control_flow.over_elements import noted
 from flowbook.graph.control_flow.structure import leaves, mapped, packed_like, require_same
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import int32, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -26,6 +26,7 @@ __all__ = ["raw_rnn"]
 Deciding = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any, Any, Any]]
 
 
+@composed("rnn")
 def raw_rnn(
     cell: Cell,
     loop_fn: Deciding,
@@ -78,51 +79,50 @@ def raw_rnn(
     require_cell(cell)
     if not callable(loop_fn):
         raise InvalidTypeError(f"loop_fn is a function of a time and more, not {loop_fn!r:.80}")
-    with name_scope(name or "rnn"):
-        begin = convert_to_tensor(0, int32)
-        finished, x, start, wanted, noting = _decided(loop_fn, begin, None, None, None)
-        start = mapped(convert_to_tensor, start)
-        if not leaves(start):
-            raise InvalidArgumentError("a state is a tensor, or a structure of them")
-        wanted = _emitted(cell, wanted, leaves(start)[0])
-        arrays = [
-            TensorArray(
-                leaf.dtype,
-                dynamic_size=True,
-                element_shape=finished.shape.concatenate(leaf.shape),
-                name="emitted",
-            )
-            for leaf in leaves(wanted)
-        ]
-        # What is not there is no variable.
-        told = () if noting is None else (mapped(convert_to_tensor, noting),)
-
-        def body(time: Tensor, finished: Tensor, x: Any, state: Any, arrays: Any, told: Any) -> Any:
-            output, following = stepped(cell, x, state)
-            is_over, following_x, following, emitted, noting = _decided(
-                loop_fn, time + 1, output, following, told[0] if told else None
-            )
-            require_same(start, following, "loop_fn first", "loop_fn then")
-            require_same(wanted, emitted, "emit_output first", "loop_fn then")
-            emitted = [
-                chosen(finished, zeros_like(t), t) for t in map(convert_to_tensor, leaves(emitted))
-            ]
-            pairs = zip(leaves(state), leaves(following), strict=True)
-            state = packed_like(start, [_kept(finished, old, new) for old, new in pairs])
-            arrays = noted(arrays, time, emitted)
-            if noting is not None:
-                told = (noting,)
-            return time + 1, logical_or(finished, is_over), following_x, state, arrays, told
-
-        _, _, _, state, arrays, told = while_loop(
-            lambda time, finished, *_: reduce_any(logical_not(finished)),
-            body,
-            (begin, finished, mapped(convert_to_tensor, x), start, arrays, told),
-            parallel_iterations=parallel_iterations,
-            swap_memory=swap_memory,
-            recompute=recompute,
+    begin = convert_to_tensor(0, int32)
+    finished, x, start, wanted, noting = _decided(loop_fn, begin, None, None, None)
+    start = mapped(convert_to_tensor, start)
+    if not leaves(start):
+        raise InvalidArgumentError("a state is a tensor, or a structure of them")
+    wanted = _emitted(cell, wanted, leaves(start)[0])
+    arrays = [
+        TensorArray(
+            leaf.dtype,
+            dynamic_size=True,
+            element_shape=finished.shape.concatenate(leaf.shape),
+            name="emitted",
         )
-        return packed_like(wanted, arrays), state, told[0] if told else None
+        for leaf in leaves(wanted)
+    ]
+    # What is not there is no variable.
+    told = () if noting is None else (mapped(convert_to_tensor, noting),)
+
+    def body(time: Tensor, finished: Tensor, x: Any, state: Any, arrays: Any, told: Any) -> Any:
+        output, following = stepped(cell, x, state)
+        is_over, following_x, following, emitted, noting = _decided(
+            loop_fn, time + 1, output, following, told[0] if told else None
+        )
+        require_same(start, following, "loop_fn first", "loop_fn then")
+        require_same(wanted, emitted, "emit_output first", "loop_fn then")
+        emitted = [
+            chosen(finished, zeros_like(t), t) for t in map(convert_to_tensor, leaves(emitted))
+        ]
+        pairs = zip(leaves(state), leaves(following), strict=True)
+        state = packed_like(start, [_kept(finished, old, new) for old, new in pairs])
+        arrays = noted(arrays, time, emitted)
+        if noting is not None:
+            told = (noting,)
+        return time + 1, logical_or(finished, is_over), following_x, state, arrays, told
+
+    _, _, _, state, arrays, told = while_loop(
+        lambda time, finished, *_: reduce_any(logical_not(finished)),
+        body,
+        (begin, finished, mapped(convert_to_tensor, x), start, arrays, told),
+        parallel_iterations=parallel_iterations,
+        swap_memory=swap_memory,
+        recompute=recompute,
+    )
+    return packed_like(wanted, arrays), state, told[0] if told else None
 
 
 def _decided(loop_fn: Deciding, *known: Any) -> tuple[Tensor, Any, Any, Any, Any]:

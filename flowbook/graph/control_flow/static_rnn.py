@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.dynamic_rnn import (
     Cell,
     require_cell,
@@ -13,6 +12,7 @@ from flowbook.graph.control_flow.dynamic_rnn import (
     zeros_for,
 )
 from flowbook.graph.control_flow.structure import leaves, mapped, packed_like, require_same
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.reversing import reverse_sequence
@@ -25,6 +25,7 @@ from flowbook.graph.ops.nn.recurrent import chosen, lengths_of, one_each
 __all__ = ["static_bidirectional_rnn", "static_rnn"]
 
 
+@composed
 def static_rnn(
     cell: Cell,
     inputs: Sequence[Any],
@@ -68,30 +69,30 @@ def static_rnn(
     require_cell(cell)
     _require_steps(inputs)
     lengths = None if sequence_length is None else lengths_of(sequence_length)
-    with name_scope(name or "static_rnn", values=[*leaves(list(inputs)), *leaves(initial_state)]):
-        if initial_state is None:
-            state = zeros_for(cell, convert_to_tensor(leaves(inputs[0])[0]), 0, dtype)
-        else:
-            state = mapped(convert_to_tensor, initial_state)
-        outputs: list[Any] = []
-        for step, x in enumerate(inputs):
-            output, following = stepped(cell, mapped(convert_to_tensor, x), state)
-            require_same(state, following, "initial_state", "the cell")
-            if outputs:
-                require_same(outputs[0], output, "the first step", "another step")
-            output = mapped(convert_to_tensor, output)
-            if lengths is not None:
-                if not step:
-                    lengths = one_each(lengths, leaves(output)[0])
-                is_over = less(lengths, step + 1)
-                zeros = mapped(zeros_like, output)
-                output = _chosen_each(is_over, zeros, output)
-                following = _chosen_each(is_over, state, following)
-            outputs.append(output)
-            state = following
+    if initial_state is None:
+        state = zeros_for(cell, convert_to_tensor(leaves(inputs[0])[0]), 0, dtype)
+    else:
+        state = mapped(convert_to_tensor, initial_state)
+    outputs: list[Any] = []
+    for step, x in enumerate(inputs):
+        output, following = stepped(cell, mapped(convert_to_tensor, x), state)
+        require_same(state, following, "initial_state", "the cell")
+        if outputs:
+            require_same(outputs[0], output, "the first step", "another step")
+        output = mapped(convert_to_tensor, output)
+        if lengths is not None:
+            if not step:
+                lengths = one_each(lengths, leaves(output)[0])
+            is_over = less(lengths, step + 1)
+            zeros = mapped(zeros_like, output)
+            output = _chosen_each(is_over, zeros, output)
+            following = _chosen_each(is_over, state, following)
+        outputs.append(output)
+        state = following
     return outputs, state
 
 
+@composed
 def static_bidirectional_rnn(
     cell_fw: Cell,
     cell_bw: Cell,
@@ -134,19 +135,15 @@ def static_bidirectional_rnn(
     (5, Shape([4, 4]))
     """
     _require_steps(inputs)
-    states = [*leaves(initial_state_fw), *leaves(initial_state_bw)]
-    with name_scope(name or "static_bidirectional_rnn", values=[*leaves(list(inputs)), *states]):
-        options = {"sequence_length": sequence_length, "dtype": dtype}
-        forwards, last = static_rnn(cell_fw, inputs, initial_state_fw, **options, name="fw")
-        reversed_inputs = _reversed(inputs, sequence_length)
-        backwards, first = static_rnn(
-            cell_bw, reversed_inputs, initial_state_bw, **options, name="bw"
-        )
-        outputs = []
-        for one, other in zip(forwards, _reversed(backwards, sequence_length), strict=True):
-            require_same(one, other, "cell_fw", "cell_bw")
-            pairs = zip(leaves(one), leaves(other), strict=True)
-            outputs.append(packed_like(one, [concat(pair, 1) for pair in pairs]))
+    options = {"sequence_length": sequence_length, "dtype": dtype}
+    forwards, last = static_rnn(cell_fw, inputs, initial_state_fw, **options, name="fw")
+    reversed_inputs = _reversed(inputs, sequence_length)
+    backwards, first = static_rnn(cell_bw, reversed_inputs, initial_state_bw, **options, name="bw")
+    outputs = []
+    for one, other in zip(forwards, _reversed(backwards, sequence_length), strict=True):
+        require_same(one, other, "cell_fw", "cell_bw")
+        pairs = zip(leaves(one), leaves(other), strict=True)
+        outputs.append(packed_like(one, [concat(pair, 1) for pair in pairs]))
     return outputs, last, first
 
 

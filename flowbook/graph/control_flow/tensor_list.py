@@ -99,6 +99,10 @@ class TensorList:
             held[index] = _LET_GO
         return found
 
+    def has(self, index: int) -> bool:
+        """Whether there is an element at an index."""
+        return type(self._held(index).get(index, _UNWRITTEN)) is not _Nothing
+
     def written(self, changes: Mapping[int, Any], replaces: bool = False) -> TensorList:
         """The version with other elements at some indices.
 

@@ -8,6 +8,7 @@ each other as it is.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -37,6 +38,7 @@ def public(function: Function, what: str | None = None) -> Function:
         what: what its errors call it, by default its name.
     """
     called = what or function.__qualname__.removesuffix(".__init__")
+    code = inspect.unwrap(function).__code__
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -48,7 +50,9 @@ def public(function: Function, what: str | None = None) -> Function:
                 error.at(called, get_default_graph().scope.site or sites.capture())
             raise without_internal_frames(error) from error.__cause__
         except _BARE as error:
-            within = error.__traceback__ and error.__traceback__.tb_next
+            within = error.__traceback__
+            while within is not None and within.tb_frame.f_code is not code:
+                within = within.tb_next
             if within is None:  # The function has not begun.
                 explained = misfit(function, args, kwargs)
                 if explained is None:

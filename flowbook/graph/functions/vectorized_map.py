@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.over_elements import counted, map_fn, require_function
 from flowbook.graph.control_flow.structure import leaves, mapped, packed_like
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.functions.bodies import Argument, built
 from flowbook.graph.functions.calls import arguments_of, copied
@@ -32,6 +32,7 @@ from flowbook.graph.ops.basis.shaping import expand_dims, shape_of
 __all__ = ["vectorized_map"]
 
 
+@composed
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None) -> Any:
     """What a function gives for each element along the first dimension, for all at once.
 
@@ -63,34 +64,33 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None
     [ 5. 17.]
     """
     require_function(fn)
-    with name_scope(name or "vectorized_map", values=leaves(elems)):
-        structure, count = counted(elems)
-        tensors: list[Tensor] = leaves(structure)
-        result: Any = None
+    structure, count = counted(elems)
+    tensors: list[Tensor] = leaves(structure)
+    result: Any = None
 
-        def body(given: list[Tensor]) -> Sequence[Tensor]:
-            nonlocal result
-            result = mapped(convert_to_tensor, fn(packed_like(structure, given)))
-            return leaves(result)
+    def body(given: list[Tensor]) -> Sequence[Tensor]:
+        nonlocal result
+        result = mapped(convert_to_tensor, fn(packed_like(structure, given)))
+        return leaves(result)
 
-        arguments = [Argument("element", t.dtype, t.shape[1:]) for t in tensors]
-        definition = built(tensors[0].graph, "element", arguments, body)
-        whole = _Whole(definition, tensors, count)
-        without = whole.without_form()
-        if without is None:
-            return packed_like(result, whole.results())
-        warnings.warn(
-            f"vectorized_map loops over the elements: {without.type} {without.name!r}, built at "
-            f"{without.site.place}, has no form for all of them at once",
-            NotVectorizedWarning,
-            stacklevel=3,
-        )
+    arguments = [Argument("element", t.dtype, t.shape[1:]) for t in tensors]
+    definition = built(tensors[0].graph, "element", arguments, body)
+    whole = _Whole(definition, tensors, count)
+    without = whole.without_form()
+    if without is None:
+        return packed_like(result, whole.results())
+    warnings.warn(
+        f"vectorized_map loops over the elements: {without.type} {without.name!r}, built at "
+        f"{without.site.place}, has no form for all of them at once",
+        NotVectorizedWarning,
+        stacklevel=3,
+    )
 
-        def called(element: Any) -> Any:
-            found = copied(definition, leaves(element), "element")
-            return packed_like(result, found[: len(definition.results)])
+    def called(element: Any) -> Any:
+        found = copied(definition, leaves(element), "element")
+        return packed_like(result, found[: len(definition.results)])
 
-        return map_fn(called, structure, mapped(lambda t: t.dtype, result))
+    return map_fn(called, structure, mapped(lambda t: t.dtype, result))
 
 
 class _Value(NamedTuple):

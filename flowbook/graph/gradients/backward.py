@@ -73,7 +73,8 @@ def gradients(
     """Build the gradient of the sum of `ys` with respect to each of `xs`.
 
     Args:
-        ys: a tensor, or a list of them, of floating-point or complex dtype.
+        ys: a tensor, or a list of them, of floating-point or complex dtype. Others among them, as
+            the counter that a loop returns beside its values, contribute nothing.
         xs: a tensor or variable, or a list of them.
         grad_ys: for each of `ys` the gradient to start from, of its shape; None means ones. One of
             complex dtype needs it.
@@ -160,8 +161,10 @@ def _gradients(
             swapping = Swapping(graph, prefix, swapped, place)
             path = backward.path.operations
             backward.sparing = Sparing(Recomputing(graph, prefix, kept, path, swapping), swapping)
+        has_gradient = any(is_differentiable(y) for y in y_list)
         for y, start in zip(y_list, starts, strict=True):
-            backward.start(y, start)
+            if is_differentiable(y) or start is not None or not has_gradient:
+                backward.start(y, start)
         backward.run()
         found = [backward.total(x) for x in x_list]
         if unconnected == "none":
@@ -306,6 +309,7 @@ class _Backward:
             totals = [None if t in self.stopped else self.total(t) for t in op.outputs]
             if not any(t is not None for t in totals):
                 continue
+            _refuse_beginning(op)
             for source, gradient in zip(op.inputs, self._gradients_of(op, totals), strict=True):
                 if gradient is not None and is_differentiable(source):
                     self.add(source, self._taken_out(gradient, op.context, source))
@@ -446,6 +450,21 @@ class Path:
         frame = frame_of(runs_in(operation))
         assert frame is not None
         return self._loops.get(frame)
+
+
+def _refuse_beginning(op: Operation) -> None:
+    """Refuse a way from within a loop's iteration to what one of its variables is at first.
+
+    Only the first iteration has one; a loop that is complete is gone through as a whole.
+    """
+    if op.op_def.retag is Retag.PUSH and not op.attributes["is_constant"]:
+        assert isinstance(op.context, Frame)
+        raise InvalidArgumentError(
+            f"inside of the loop {op.context.name!r}, ys depend on xs by a variable of the loop, "
+            f"which begins as {op.inputs[0].name!r}: an iteration does not know the ones before it",
+            hint="take the gradient of what the loop returns, or let the variable count as "
+            "constant: fb.stop_gradient(variable)",
+        )
 
 
 def _call(

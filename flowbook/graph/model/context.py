@@ -153,7 +153,12 @@ def joined(operation: Operation) -> Context | None:
     ]
     if operation.op_def.fires_on_any and places:
         places = [(operation.inputs[0], _common([context for _, context in places]))]
-    places += [(o, o.context) for o in operation.control_inputs if not is_everywhere(o)]
+    waited = [o for o in operation.control_inputs if not is_everywhere(o)]
+    if operation.op_def.sees_dead and len({frame_of(o.context) for o in waited}) == 1:
+        # It runs whichever of them are dead.
+        places.append((waited[0], _common([o.context for o in waited])))
+    else:
+        places += [(o, o.context) for o in waited]
     for what, context in places:
         if seen is None:
             found, seen = context, what

@@ -167,6 +167,9 @@ class Shape:
     def __add__(self, other: Any) -> Shape:
         return self.concatenate(other)
 
+    def __radd__(self, other: Any) -> Shape:
+        return Shape(other).concatenate(self)
+
     def __str__(self) -> str:
         if self.dims is None:
             return "<unknown>"

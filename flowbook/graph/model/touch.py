@@ -22,6 +22,8 @@ class Access(Enum):
     WRITE = "writes"
     DRAW = "draws from"
     WAIT = "waits on"
+    # Only the order that the graph itself says counts; nothing of it is left when the step ends.
+    STEP = "changes what lives within a step"
     OUTSIDE = "acts outside the graph"
 
 
@@ -47,6 +49,7 @@ READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
 ENDS_WAITS = Touch(Access.WAIT, 0)
+WITHIN_STEP = Touch(Access.STEP)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
 

@@ -144,7 +144,7 @@ def _pyarrow() -> tuple[Any, Any]:
     except ImportError:
         raise UnimplementedError(
             "Parquet files are read by pyarrow, which is not installed",
-            hint="pip install 'flowbook[data]'",
+            hint="pip install pyarrow",
         ) from None
     return pyarrow, parquet
 

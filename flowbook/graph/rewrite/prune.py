@@ -74,30 +74,14 @@ def prune(
             constants[outputs[0]] = attributes["value"]
             node_of[op] = None
             continue
-        owner = None
-        if not op_def.is_pure:
-            graph.stateful.append(op)
-            owner = op if op_def.owns is not None else touched_by(op)
-        numbers = [value_of(t) for t in op.inputs]
+        inputs = tuple([value_of(t) for t in op.inputs])
         after: tuple[Node, ...] = ()
         if op.control_inputs:
             after = tuple([n for c in op.control_inputs for n in graph.nodes_for(c)])
-        if owner is not None and owner is not op:
-            assert op_def.touches is not None
-            assert op_def.touches.argument is not None
-            passed_by = op.inputs[op_def.touches.argument].op
-            if passed_by is not owner and not passed_by.op_def.is_router:
-                # Its handle comes from the owner, past what only hands it on; it waits for that.
-                numbers[op_def.touches.argument] = value_of(owner.outputs[0])
-                after += graph.nodes_for(passed_by)
-            if op_def.reads_as is not None and owner.outputs[0] in fed_variables:
-                numbers[0] = feeds.index(owner.outputs[0])
-                op_def, owner = op_def.reads_as, None
-                attributes = {
-                    name: attributes.get(name, default)
-                    for name, default in op_def.attributes.items()
-                }
-        node = Node(op, op_def, attributes, tuple(numbers), tuple(outputs), after, owner)
+        node = Node(op, op_def, attributes, inputs, tuple(outputs), after)
+        if not op_def.is_pure:
+            graph.stateful.append(op)
+            _find_owner(graph, node, fed_variables)
         node_of[op] = node
         nodes.append(node)
         if op_def.is_router:
@@ -113,6 +97,40 @@ def prune(
     graph.fetches = [value_of(t) for t in fetches]
     graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
     return graph
+
+
+def _find_owner(graph: Subgraph, node: Node, fed_variables: Collection[Tensor]) -> None:
+    """Find whose resource a node owns or touches, and where it gets the handle from.
+
+    What reads a variable that is fed takes the feed instead.
+    """
+    op, op_def = node.operation, node.op_def
+    if op_def.owns is not None:
+        node.owner = op
+        return
+    owner = touched_by(op)
+    if owner is None:
+        return
+    assert op_def.touches is not None
+    place, handle = op_def.touches.argument, owner.outputs[0]
+    assert place is not None
+    passed_by = op.inputs[place].op
+    if op_def.reads_as is not None and handle in fed_variables:
+        node.op_def = op_def.reads_as
+        node.attributes = {
+            name: op.attributes.get(name, default)
+            for name, default in node.op_def.attributes.items()
+        }
+        given = graph.feeds.index(handle)
+    else:
+        node.owner = owner
+        given = graph.value_of(handle)
+    is_handed_on = passed_by is not owner and not passed_by.op_def.is_router
+    if is_handed_on:
+        # Its handle comes from the owner, past what only hands it on; it waits for that.
+        node.after += graph.nodes_for(passed_by)
+    if is_handed_on or node.owner is None:
+        node.inputs = (*node.inputs[:place], given, *node.inputs[place + 1 :])
 
 
 def closure(

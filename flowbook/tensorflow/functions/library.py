@@ -77,6 +77,7 @@ _OUTPUTS: dict[str, tuple[str, ...]] = {
         "Svd": "s u v",
         "Switch RefSwitch": "output_false output_true",
         "TensorArrayConcatV3": "value lengths",
+        "TensorArrayGradV3": "grad_handle flow_out",
         "TensorArrayV3": "handle flow",
         "TensorListConcatV2": "tensor lengths",
         "TensorListPopBack": "output_handle tensor",

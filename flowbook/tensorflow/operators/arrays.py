@@ -33,24 +33,12 @@ from flowbook.graph.ops.reduction.scans import cumsum
 from flowbook.tensorflow.node import Node, Rules, named
 
 
-def _constant(n: Node) -> Any:
-    return constant(n.array("value"), name=n.scope)
-
-
-def _placeholder(n: Node) -> Any:
-    return placeholder(n.dtype("dtype"), n.shape("shape"), name=n.scope)
-
-
 def _joined(axis_first: bool) -> Any:
     def rule(n: Node, *inputs: Any) -> Any:
         axis, values = (inputs[0], inputs[1:]) if axis_first else (inputs[-1], inputs[:-1])
         return concat(list(values), axis, name=n.scope)
 
     return rule
-
-
-def _squeeze(n: Node, x: Any) -> Any:
-    return squeeze(x, n.ints("squeeze_dims") or None, name=n.scope)
 
 
 def _split(n: Node, axis: Any, value: Any) -> Any:
@@ -69,14 +57,6 @@ def _pad(n: Node, x: Any, paddings: Any, value: Any = 0) -> Any:
     return pad(x, paddings, constant_values=value, name=n.scope)
 
 
-def _mirror_pad(n: Node, x: Any, paddings: Any) -> Any:
-    return pad(x, paddings, mode=n.text("mode"), name=n.scope)
-
-
-def _one_hot(n: Node, indices: Any, depth: Any, on: Any, off: Any) -> Any:
-    return one_hot(indices, depth, on, off, axis=n.whole("axis", -1), name=n.scope)
-
-
 def _space_to_batch(n: Node, x: Any, paddings: Any) -> Any:
     return space_to_batch_nd(x, [n.whole("block_size")] * 2, paddings, name=n.scope)
 
@@ -88,10 +68,11 @@ def _batch_to_space(n: Node, x: Any, crops: Any) -> Any:
 def _concat_offset(n: Node, axis: Any, *shapes: Any) -> Any:
     """Where each of several joined arrays begins."""
     axis = int(n.known(axis, "the axis"))
-    sizes = [s[axis] for s in shapes]
-    ends = cumsum(stack(sizes), exclusive=True)
-    places = one_hot(axis, size(shapes[0]), 1, 0, dtype=shapes[0].dtype)
-    return [places * ends[i] for i in range(len(shapes))]
+    # All of it takes all of them: of constants alone it would not be in the loop that they are in.
+    table = stack(list(shapes))
+    ends = cumsum(table[:, axis], exclusive=True)
+    places = one_hot(axis, size(table[0]), 1, 0, dtype=table.dtype)
+    return unstack(expand_dims(ends, 1) * places, len(shapes))
 
 
 def _layout(n: Node) -> str:
@@ -107,7 +88,7 @@ RULES: Rules = {
     "ConcatOffset": _concat_offset,
     "ConcatV2": _joined(axis_first=False),
     "ConjugateTranspose": named(transpose, conjugate=lambda n: True),
-    "Const": _constant,
+    "Const": named(constant, value=lambda n: n.array("value")),
     "DepthToSpace": named(
         depth_to_space, block_size=lambda n: n.whole("block_size"), data_format=_layout
     ),
@@ -117,17 +98,17 @@ RULES: Rules = {
     "GuaranteeConst": named(identity),
     "InvertPermutation": named(invert_permutation),
     "LinSpace": named(linspace),
-    "MirrorPad": _mirror_pad,
-    "OneHot": _one_hot,
+    "MirrorPad": named(pad, mode=lambda n: n.text("mode")),
+    "OneHot": named(one_hot, axis=lambda n: n.whole("axis", -1)),
     "OnesLike": named(ones_like),
     "Pack": lambda n, *inputs: stack(list(inputs), axis=n.whole("axis"), name=n.scope),
     "Pad": _pad,
     "PadV2": _pad,
-    "Placeholder": _placeholder,
-    "PlaceholderV2": _placeholder,
-    "PlaceholderWithDefault": lambda n, x: placeholder_with_default(
-        x, n.shape("shape"), name=n.scope
+    **dict.fromkeys(
+        ("Placeholder", "PlaceholderV2"),
+        named(placeholder, dtype=lambda n: n.dtype("dtype"), shape=lambda n: n.shape("shape")),
     ),
+    "PlaceholderWithDefault": named(placeholder_with_default, shape=lambda n: n.shape("shape")),
     "PreventGradient": named(prevent_gradient, message=lambda n: n.text("message")),
     "Range": named(range),
     "Rank": named(rank),
@@ -153,10 +134,10 @@ RULES: Rules = {
     ),
     "Split": _split,
     "SplitV": _split_by_sizes,
-    "Squeeze": _squeeze,
+    "Squeeze": named(squeeze, axis=lambda n: n.ints("squeeze_dims") or None),
     "StopGradient": named(stop_gradient),
     "Tile": named(tile),
     "Transpose": named(transpose),
-    "Unpack": lambda n, x: unstack(x, n.whole("num"), n.whole("axis"), name=n.scope),
+    "Unpack": named(unstack, num=lambda n: n.whole("num"), axis=lambda n: n.whole("axis")),
     "ZerosLike": named(zeros_like),
 }

@@ -31,19 +31,6 @@ def _quotient(n: Node, x: Any, y: Any) -> Any:
     return divide(x, y, name=n.scope)
 
 
-def _select(n: Node, condition: Any, x: Any, y: Any) -> Any:
-    return comparison.where(condition, x, y, name=n.scope)
-
-
-def _select_broadcast(n: Node, condition: Any, x: Any, y: Any) -> Any:
-    """Unlike Select, a vector of conditions is one for each column, not row."""
-    return comparison.where_op(condition, x, y, name=n.scope)
-
-
-def _equality(function: Any) -> Any:
-    return lambda n, x, y: function(x, y, name=n.scope)
-
-
 RULES: Rules = {
     "Abs": named(complex.abs),
     "AccumulateNV2": lambda n, *inputs: arithmetic.add_n(list(inputs), name=n.scope),
@@ -81,7 +68,7 @@ RULES: Rules = {
     "Div": _quotient,
     "DivNoNan": named(no_nan.div_no_nan),
     "Elu": named(nn.elu),
-    "Equal": _equality(comparison.equal),
+    "Equal": named(comparison.equal),
     "Erf": named(special.erf),
     "Erfc": named(special.erfc),
     "Erfinv": named(special.erfinv),
@@ -117,7 +104,7 @@ RULES: Rules = {
     "MulNoNan": named(no_nan.multiply_no_nan),
     "Ndtri": named(special.ndtri),
     "Neg": named(arithmetic.negative),
-    "NotEqual": _equality(comparison.not_equal),
+    "NotEqual": named(comparison.not_equal),
     "Polygamma": named(special.polygamma),
     "PopulationCount": named(bitwise.population_count),
     "Pow": named(powers.pow),
@@ -130,8 +117,9 @@ RULES: Rules = {
     "Rint": named(elementwise.round),
     "Round": named(elementwise.round),
     "Rsqrt": named(elementwise.rsqrt),
-    "Select": _select,
-    "SelectV2": _select_broadcast,
+    "Select": named(comparison.where),
+    # Unlike in Select, a vector of conditions is one for each column, not row.
+    "SelectV2": named(comparison.where_op),
     "Selu": named(nn.selu),
     "Sigmoid": named(elementwise.sigmoid),
     "Sign": named(complex.sign),

@@ -25,28 +25,6 @@ def _resized(function: Any) -> Any:
     return lambda n, x, size: rule(n, cast(x, float32), size)
 
 
-def _crops(n: Node, image_: Any, boxes: Any, places: Any, size: Any) -> Any:
-    return image.crop_and_resize(
-        image_,
-        boxes,
-        places,
-        size,
-        method=n.text("method", "bilinear"),
-        extrapolation_value=n.number("extrapolation_value", 0.0),
-        name=n.scope,
-    )
-
-
-def _suppression(n: Node, boxes: Any, scores: Any, count: Any) -> Any:
-    return image.non_max_suppression(
-        boxes, scores, count, n.number("iou_threshold", 0.5), name=n.scope
-    )
-
-
-def _unnamed(function: Any) -> Any:
-    return lambda n, x, by: function(x, by)
-
-
 def _padded_suppression(n: Node, boxes: Any, scores: Any, most: Any, iou: Any, least: Any) -> Any:
     padded = n.flag("pad_to_max_output_size")
     return list(
@@ -82,10 +60,14 @@ def _distorted_box(n: Node, image_size: Any, boxes: Any, *covered: Any) -> Any:
 
 
 RULES: Rules = {
-    "AdjustContrastv2": _unnamed(image.adjust_contrast),
+    "AdjustContrastv2": lambda n, x, factor: image.adjust_contrast(x, factor),
     "AdjustHue": named(image.adjust_hue),
     "AdjustSaturation": named(image.adjust_saturation),
-    "CropAndResize": _crops,
+    "CropAndResize": named(
+        image.crop_and_resize,
+        method=lambda n: n.text("method", "bilinear"),
+        extrapolation_value=lambda n: n.number("extrapolation_value", 0.0),
+    ),
     "DecodeBmp": named(image.decode_bmp, channels=lambda n: n.whole("channels")),
     "DecodeGif": named(image.decode_gif),
     "DecodeImage": named(
@@ -117,7 +99,9 @@ RULES: Rules = {
     ),
     "EncodePng": named(image.encode_png, compression=lambda n: n.whole("compression", -1)),
     "HSVToRGB": named(image.hsv_to_rgb),
-    "NonMaxSuppression": _suppression,
+    "NonMaxSuppression": named(
+        image.non_max_suppression, iou_threshold=lambda n: n.number("iou_threshold", 0.5)
+    ),
     "NonMaxSuppressionV2": named(image.non_max_suppression),
     "NonMaxSuppressionV3": named(image.non_max_suppression),
     "NonMaxSuppressionV4": _padded_suppression,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.model.dtypes import int32
@@ -34,10 +35,6 @@ from flowbook.graph.ops.linalg.spectra import self_adjoint_eig, self_adjoint_eig
 from flowbook.tensorflow.node import Node, Rule, Rules, named
 
 
-def _transposed(a: str, b: str) -> Any:
-    return named(matmul, transpose_a=lambda n: n.flag(a), transpose_b=lambda n: n.flag(b))
-
-
 def _svd(n: Node, x: Any) -> Any:
     compute = n.flag("compute_uv", True)
     found = svd(x, n.flag("full_matrices"), compute)
@@ -65,14 +62,17 @@ def _diagonals(function: Any, arrays: int = 1) -> Rule:
     return rule
 
 
-_adjoint_products = named(
-    matmul, adjoint_a=lambda n: n.flag("adj_x"), adjoint_b=lambda n: n.flag("adj_y")
-)
+# Whether the matrices of a product are taken transposed.
+TRANSPOSED: dict[str, Callable[[Node], bool]] = {
+    "transpose_a": lambda n: n.flag("transpose_a"),
+    "transpose_b": lambda n: n.flag("transpose_b"),
+}
 
 RULES: Rules = {
-    "BatchMatMul": _adjoint_products,
-    "BatchMatMulV2": _adjoint_products,
-    "BatchMatMulV3": _adjoint_products,
+    **dict.fromkeys(
+        ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"),
+        named(matmul, adjoint_a=lambda n: n.flag("adj_x"), adjoint_b=lambda n: n.flag("adj_y")),
+    ),
     "Cholesky": named(cholesky),
     "Cross": named(cross),
     "Diag": named(diag),
@@ -80,7 +80,7 @@ RULES: Rules = {
     "Einsum": lambda n, *inputs: einsum(n.text("equation"), *inputs, name=n.scope),
     "LogMatrixDeterminant": named(log_matrix_determinant),
     "Lu": named(lu, output_idx_type=lambda n: n.dtype("output_idx_type", int32)),
-    "MatMul": _transposed("transpose_a", "transpose_b"),
+    "MatMul": named(matmul, **TRANSPOSED),
     "MatrixBandPart": named(matrix_band_part),
     "MatrixDeterminant": named(matrix_determinant),
     "MatrixDiag": named(matrix_diag),

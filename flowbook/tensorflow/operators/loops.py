@@ -1,4 +1,9 @@
-"""Arrays of tensors: TensorFlow's have a handle and a flow; here the flow is the array itself."""
+"""Arrays of tensors and stacks.
+
+TensorFlow's arrays have a handle and a flow; here the flow is the array itself. Where TensorFlow
+has built gradients of arrays, which change in place, they do so here too: the handle is a tensor.
+Stacks are there for such gradients alone.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,26 @@ from flowbook.graph.control_flow.array_ops import (
     split_op,
     write_op,
 )
-from flowbook.graph.model.dtypes import DType, int32, int64
+from flowbook.graph.control_flow.held import (
+    held_array_op,
+    held_concat_op,
+    held_gather_op,
+    held_gradient_op,
+    held_pop_op,
+    held_push_op,
+    held_read_op,
+    held_scatter_op,
+    held_size_op,
+    held_split_op,
+    held_stack_op,
+    held_write_op,
+)
+from flowbook.graph.model.dtypes import DType, int32, int64, variant
 from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import no_op
-from flowbook.tensorflow.node import Node, Reference, Rule, Rules
+from flowbook.tensorflow.node import Node, Rule, Rules, named, value_of
 
 
 @dataclass(frozen=True)
@@ -40,25 +60,37 @@ class Array:
         return {"dtype": self.dtype, "element_shape": self.element_shape}
 
 
-def _values(rule: Rule) -> Rule:
-    """A rule that gets the values of references."""
-    return lambda n, *inputs: rule(
-        n, *(i.value() if isinstance(i, Reference) else i for i in inputs)
-    )
+def _values(rule: Rule, held: Rule) -> Rule:
+    """A rule that gets the values of references.
+
+    Args:
+        rule: for arrays that are values.
+        held: for those that change in place.
+    """
+
+    def chosen(n: Node, array: Array | Tensor, *inputs: Any) -> Any:
+        return (rule if isinstance(array, Array) else held)(n, array, *map(value_of, inputs))
+
+    return chosen
 
 
 def _made(n: Node, size: Any) -> Any:
-    element_shape = n.shape("element_shape")
+    size = value_of(size)
+    options: dict[str, Any] = {
+        "element_shape": n.shape("element_shape"),
+        "dynamic_size": n.flag("dynamic_size"),
+        "tensor_array_name": n.text("tensor_array_name") or n.name,
+        "name": n.scope,
+    }
+    if n.shares_arrays:
+        return list(held_array_op(size, **options))
     made = array_op(
         size,
-        element_shape=element_shape,
-        dynamic_size=n.flag("dynamic_size"),
         clear_after_read=n.flag("clear_after_read", True),
         infer_shape=n.flag("identical_element_shapes"),
-        tensor_array_name=n.text("tensor_array_name") or n.name,
-        name=n.scope,
+        **options,
     )
-    return [Array(n.dtype("dtype"), element_shape), made]
+    return [Array(n.dtype("dtype"), options["element_shape"]), made]
 
 
 def _read(n: Node, array: Array, index: Any, flow: Any) -> Any:
@@ -76,22 +108,49 @@ def _concat(n: Node, array: Array, flow: Any) -> Any:
     return [value, cast(lengths, int64)]
 
 
+def _held_concat(n: Node, array: Tensor, flow: Any) -> Any:
+    value, lengths = held_concat_op(array, flow, dtype=n.dtype("dtype"), name=n.scope)
+    return [value, cast(lengths, int64)]
+
+
+def _held_gather(n: Node, array: Tensor, indices: Any, flow: Any) -> Any:
+    typed = {"dtype": n.dtype("dtype"), "element_shape": n.shape("element_shape")}
+    return held_gather_op(array, indices, flow, **typed, name=n.scope)
+
+
+def _popped(n: Node, stack: Any) -> Any:
+    dtype = variant if n.holds_handles("elem_type") else n.dtype("elem_type")
+    return held_pop_op(stack, dtype=dtype, name=n.scope)
+
+
 RULES: Rules = {
-    "TensorArrayV3": _values(_made),
+    "StackCloseV2": lambda n, stack: no_op(name=n.scope),
+    "StackPopV2": _popped,
+    "StackPushV2": lambda n, stack, value: held_push_op(stack, value_of(value), name=n.scope),
+    "StackV2": named(held_stack_op),
+    "TensorArrayV3": _made,
     "TensorArrayCloseV3": lambda n, array: no_op(name=n.scope),
-    "TensorArrayConcatV3": _values(_concat),
-    "TensorArrayGatherV3": _values(_gather),
-    "TensorArrayReadV3": _values(_read),
+    "TensorArrayConcatV3": _values(_concat, _held_concat),
+    "TensorArrayGatherV3": _values(_gather, _held_gather),
+    "TensorArrayGradV3": named(held_gradient_op, source=lambda n: n.text("source")),
+    "TensorArrayReadV3": _values(_read, named(held_read_op, dtype=lambda n: n.dtype("dtype"))),
     "TensorArrayScatterV3": _values(
-        lambda n, array, indices, value, flow: scatter_op(flow, indices, value, name=n.scope)
+        lambda n, array, indices, value, flow: scatter_op(flow, indices, value, name=n.scope),
+        named(held_scatter_op),
     ),
-    "TensorArraySizeV3": _values(lambda n, array, flow: size_op(flow, name=n.scope)),
+    "TensorArraySizeV3": _values(
+        lambda n, array, flow: size_op(flow, name=n.scope), named(held_size_op)
+    ),
     "TensorArraySplitV3": _values(
         lambda n, array, value, lengths, flow: split_op(
             flow, value, cast(lengths, int32), name=n.scope
-        )
+        ),
+        lambda n, array, value, lengths, flow: held_split_op(
+            array, value, cast(lengths, int32), flow, name=n.scope
+        ),
     ),
     "TensorArrayWriteV3": _values(
-        lambda n, array, index, value, flow: write_op(flow, index, value, name=n.scope)
+        lambda n, array, index, value, flow: write_op(flow, index, value, name=n.scope),
+        named(held_write_op),
     ),
 }

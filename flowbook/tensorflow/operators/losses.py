@@ -21,9 +21,7 @@ def _sparse_cross_entropy(n: Node, logits: Any, labels: Any) -> Any:
 
 
 RULES: Rules = {
-    "InTopK": lambda n, predictions, targets: nn.in_top_k(
-        predictions, targets, n.whole("k"), name=n.scope
-    ),
+    "InTopK": named(nn.in_top_k, k=lambda n: n.whole("k")),
     "InTopKV2": named(nn.in_top_k),
     "L2Loss": named(nn.l2_loss),
     "LogSoftmax": named(nn.log_softmax),

@@ -24,7 +24,7 @@ def seed_of(n: Node) -> int | None:
 
 
 def _drawn(function: Any) -> Any:
-    return lambda n, shape: function(shape, dtype=n.dtype("dtype"), seed=seed_of(n), name=n.scope)
+    return named(function, dtype=lambda n: n.dtype("dtype"), seed=seed_of)
 
 
 def _whole(n: Node, shape: Any, low: Any, high: Any) -> Any:
@@ -70,7 +70,7 @@ RULES: Rules = {
     "Multinomial": _categorical,
     "RandomGamma": _gamma,
     "RandomPoissonV2": _poisson,
-    "RandomShuffle": lambda n, x: random_shuffle(x, seed=seed_of(n), name=n.scope),
+    "RandomShuffle": named(random_shuffle, seed=seed_of),
     "RandomStandardNormal": _drawn(random_normal),
     "RandomUniform": _drawn(random_uniform),
     "RandomUniformInt": _whole,

@@ -19,18 +19,14 @@ from flowbook.graph.control_flow.routing import (
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import identity, no_op
-from flowbook.tensorflow.node import Node, Reference, Rules, named
+from flowbook.tensorflow.node import Node, Reference, Rules, named, value_of
 from flowbook.tensorflow.operators.loops import Array
-
-
-def _value(item: Any) -> Any:
-    return item.value() if isinstance(item, Reference) else item
 
 
 def _passed(n: Node, item: Any) -> Any:
     """What goes along: an operation on references takes these, another one what they stand for."""
     is_kept = isinstance(item, Reference) and (item.is_resource or n.type.startswith("Ref"))
-    return item if is_kept else _value(item)
+    return item if is_kept else value_of(item)
 
 
 class _Handle(NamedTuple):
@@ -58,13 +54,13 @@ def _switch(n: Node, data: Any, pred: Any) -> Any:
     if isinstance(data, Array):
         return [data, data]
     if not isinstance(data, Reference):
-        return switch_op(data, _value(pred), name=n.scope)
-    sides: tuple[Tensor, Tensor] = switch_op(_Handle(data.handle), _value(pred), name=n.scope)
+        return switch_op(data, value_of(pred), name=n.scope)
+    sides: tuple[Tensor, Tensor] = switch_op(_Handle(data.handle), value_of(pred), name=n.scope)
     return [replace(data, handle=side, written=None) for side in sides]
 
 
 def _merge(n: Node, *inputs: Any) -> Any:
-    return merge_op([_value(i) for i in inputs], name=n.scope)
+    return merge_op([value_of(i) for i in inputs], name=n.scope)
 
 
 def _enter(n: Node, data: Any) -> Any:
@@ -86,7 +82,7 @@ def _next_iteration(n: Node, data: Any) -> Any:
         raise UnimplementedError(f"{n} leads to no Merge")
     merge = n.closes.op
     with within(merge.graph, lambda scope: replace(scope, closes=merge)):
-        return next_iteration_op(_value(data), name=n.scope)
+        return next_iteration_op(value_of(data), name=n.scope)
 
 
 def _identity(n: Node, data: Any, name: str | None) -> Any:
@@ -94,7 +90,7 @@ def _identity(n: Node, data: Any, name: str | None) -> Any:
         return data
     if isinstance(data, Reference) and data.written is None:
         return data.value(name)
-    return identity(_value(data), name=name)
+    return identity(value_of(data), name=name)
 
 
 def _identities(n: Node, *inputs: Any) -> Any:

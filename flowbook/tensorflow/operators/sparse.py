@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook import nn, sets, sparse
@@ -16,9 +16,8 @@ from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.sparse.arranging import sparse_reshape
 from flowbook.graph.ops.text.edit_distance import edit_distance
 from flowbook.graph.ops.text.string_patterns import split
-from flowbook.tensorflow.node import Node, Rule, Rules
-
-Given = Callable[[Node], Any]
+from flowbook.tensorflow.node import Node, Rule, Rules, named
+from flowbook.tensorflow.operators.linalg import TRANSPOSED
 
 
 def _made(indices: Any, values: Any, dense_shape: Any) -> SparseTensor:
@@ -29,25 +28,22 @@ def _parts(found: SparseTensor) -> list[Any]:
     return [found.indices, found.values, found.dense_shape]
 
 
-def _of_one(function: Callable[..., Any], **attributes: Given) -> Rule:
-    """The rule of what takes a sparse tensor before all else."""
-
-    def rule(n: Node, indices: Any, values: Any, dense_shape: Any, *others: Any) -> Any:
-        given = {key: get(n) for key, get in attributes.items()}
-        return function(_made(indices, values, dense_shape), *others, **given, name=n.scope)
-
-    return rule
+def _columns(found: Sequence[SparseTensor]) -> list[Any]:
+    """The indices of several, then their values, then their shapes."""
+    return [part for column in zip(*map(_parts, found), strict=True) for part in column]
 
 
-def _of_two(function: Callable[..., Any], **attributes: Given) -> Rule:
-    """The rule of what takes two sparse tensors before all else."""
+def _of_sparse(
+    function: Callable[..., Any], count: int = 1, **attributes: Callable[[Node], Any]
+) -> Rule:
+    """The rule of what takes so many sparse tensors before all else."""
+    rule = named(function, **attributes)
 
-    def rule(n: Node, *inputs: Any) -> Any:
-        given = {key: get(n) for key, get in attributes.items()}
-        first, second, others = _made(*inputs[:3]), _made(*inputs[3:6]), inputs[6:]
-        return function(first, second, *others, **given, name=n.scope)
+    def of_parts(n: Node, *inputs: Any) -> Any:
+        found = [_made(*inputs[i : i + 3]) for i in range(0, 3 * count, 3)]
+        return rule(n, *found, *inputs[3 * count :])
 
-    return rule
+    return of_parts
 
 
 def _giving(rule: Rule) -> Rule:
@@ -77,7 +73,7 @@ def _concat(n: Node, *inputs: Any) -> Any:
 def _split(n: Node, axis: Any, *inputs: Any) -> Any:
     where = int(n.known(axis, "along which axis it splits"))
     found = sparse.split(_made(*inputs), n.whole("num_split"), where, name=n.scope)
-    return [part for column in zip(*map(_parts, found), strict=True) for part in column]
+    return _columns(found)
 
 
 def _filled(n: Node, indices: Any, values: Any, dense_shape: Any, default: Any) -> Any:
@@ -101,10 +97,6 @@ def _set_operation(n: Node, first: Any, second: Any) -> Any:
 
 def _strings_split(n: Node, strings: Any, sep: Any) -> Any:
     return _parts(split(strings, sep, n.whole("maxsplit", -1), name=n.scope))
-
-
-def _product(n: Node, a: Any, b: Any) -> Any:
-    return matmul(a, b, n.flag("transpose_a"), n.flag("transpose_b"), name=n.scope)
 
 
 def _ctc_loss(n: Node, inputs: Any, indices: Any, values: Any, lengths: Any) -> Any:
@@ -138,7 +130,7 @@ def _decoded(n: Node, inputs: Any, lengths: Any) -> Any:
         n.flag("merge_repeated", True),
         name=n.scope,
     )
-    return [*(part for column in zip(*map(_parts, found), strict=True) for part in column), scores]
+    return [*_columns(found), scores]
 
 
 def _elementwise(operate: Callable[[Any, Any], Any]) -> Rule:
@@ -154,27 +146,27 @@ RULES: Rules = {
     "CTCLoss": _ctc_loss,
     "DenseToDenseSetOperation": _set_operation,
     "DenseToSparseSetOperation": lambda n, a, *b: _set_operation(n, a, _made(*b)),
-    "EditDistance": _of_two(edit_distance, normalize=lambda n: n.flag("normalize", True)),
-    "SetSize": _of_one(sets.size),
-    "SparseAdd": _giving(_of_two(sparse.add)),
+    "EditDistance": _of_sparse(edit_distance, 2, normalize=lambda n: n.flag("normalize", True)),
+    "SetSize": _of_sparse(sets.size),
+    "SparseAdd": _giving(_of_sparse(sparse.add, 2)),
     "SparseConcat": _concat,
     "SparseDenseCwiseDiv": _elementwise(lambda a, b: a / b),
     "SparseDenseCwiseMul": _elementwise(lambda a, b: a * b),
     "SparseFillEmptyRows": _filled,
-    "SparseMatMul": _product,
-    "SparseReduceMax": _of_one(sparse.reduce_max, keepdims=lambda n: n.flag("keep_dims")),
-    "SparseReduceSum": _of_one(sparse.reduce_sum, keepdims=lambda n: n.flag("keep_dims")),
-    "SparseReorder": _giving(_of_one(sparse.reorder)),
+    "SparseMatMul": named(matmul, **TRANSPOSED),
+    "SparseReduceMax": _of_sparse(sparse.reduce_max, keepdims=lambda n: n.flag("keep_dims")),
+    "SparseReduceSum": _of_sparse(sparse.reduce_sum, keepdims=lambda n: n.flag("keep_dims")),
+    "SparseReorder": _giving(_of_sparse(sparse.reorder)),
     "SparseReshape": lambda n, indices, dense_shape, new: sparse_reshape(
         indices, dense_shape, new, name=n.scope
     ),
-    "SparseSlice": _giving(_of_one(sparse.slice)),
+    "SparseSlice": _giving(_of_sparse(sparse.slice)),
     "SparseSoftmax": lambda n, *inputs: sparse.softmax(_made(*inputs), name=n.scope).values,
-    "SparseSparseMaximum": _giving(_of_two(sparse.maximum)),
-    "SparseSparseMinimum": _giving(_of_two(sparse.minimum)),
+    "SparseSparseMaximum": _giving(_of_sparse(sparse.maximum, 2)),
+    "SparseSparseMinimum": _giving(_of_sparse(sparse.minimum, 2)),
     "SparseSplit": _split,
-    "SparseTensorDenseAdd": _of_one(sparse.add),
-    "SparseTensorDenseMatMul": _of_one(
+    "SparseTensorDenseAdd": _of_sparse(sparse.add),
+    "SparseTensorDenseMatMul": _of_sparse(
         sparse.sparse_dense_matmul,
         adjoint_a=lambda n: n.flag("adjoint_a"),
         adjoint_b=lambda n: n.flag("adjoint_b"),

@@ -14,17 +14,12 @@ from flowbook.graph.ops.basis.constants import no_op
 from flowbook.graph.ops.basis.shaping import shape
 from flowbook.graph.ops.state import writing
 from flowbook.graph.ops.state.variables import assign_op, is_initialized_op
-from flowbook.tensorflow.node import Node, Reference, Rule, Rules
-
-
-def value(item: Any) -> Any:
-    """What a node computes with: the value of a variable that it is given a reference to."""
-    return item.value() if isinstance(item, Reference) else item
+from flowbook.tensorflow.node import Node, Reference, Rule, Rules, value_of
 
 
 def _write(op_def: OpDef[Any]) -> Rule:
     def rule(n: Node, ref: Reference, *inputs: Any) -> Any:
-        new = op_def(ref.handle, *map(value, inputs), **ref.typed, name=n.scope)
+        new = op_def(ref.handle, *map(value_of, inputs), **ref.typed, name=n.scope)
         return replace(ref, written=new)
 
     return rule
@@ -41,7 +36,7 @@ def _initialized(n: Node, ref: Reference) -> Any:
 def _gathered(n: Node, ref: Reference, indices: Any) -> Any:
     # The sum of the rows' gradients is sparse where what is gathered from is the variable itself.
     source: Any = ref.variable if ref.handle is ref.variable.handle else ref.value()
-    return gather(source, value(indices), batch_dims=n.whole("batch_dims"), name=n.scope)
+    return gather(source, value_of(indices), batch_dims=n.whole("batch_dims"), name=n.scope)
 
 
 def _counted(n: Node, ref: Reference) -> Any:
@@ -75,7 +70,7 @@ RULES: Rules = {
     "ReadVariableOp": _read,
     "ResourceGather": _gathered,
     "ResourceGatherNd": lambda n, ref, indices: gather_nd(
-        ref.value(), value(indices), name=n.scope
+        ref.value(), value_of(indices), name=n.scope
     ),
     "VariableShape": lambda n, ref: shape(
         ref.value(), out_type=n.dtype("out_type", int32), name=n.scope

@@ -21,8 +21,7 @@ from flowbook.graph.ops.math.elementwise import exp, rsqrt, sqrt, square
 from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.state.variables import assign_op
 from flowbook.graph.ops.state.writing import assign_sub_op, scatter_sub_op, scatter_update_op
-from flowbook.tensorflow.node import Node, Reference, Rule, Rules
-from flowbook.tensorflow.operators.state import value
+from flowbook.tensorflow.node import Node, Reference, Rule, Rules, value_of
 
 
 class _Step(NamedTuple):
@@ -53,7 +52,7 @@ class _Step(NamedTuple):
 
 def _dense(step: _Step) -> Rule:
     def rule(n: Node, variable: Reference, *inputs: Any) -> Any:
-        held, others = inputs[: step.slots], map(value, inputs[step.slots :])
+        held, others = inputs[: step.slots], map(value_of, inputs[step.slots :])
         change, *new = step.new(n, variable.value, *(s.value() for s in held), *others)
         writes = [
             assign_op(slot.handle, each, **slot.typed) for slot, each in zip(held, new, strict=True)
@@ -67,7 +66,7 @@ def _dense(step: _Step) -> Rule:
 
 def _sparse(step: _Step) -> Rule:
     def rule(n: Node, variable: Reference, *inputs: Any) -> Any:
-        held, others = inputs[: step.slots], [value(each) for each in inputs[step.slots :]]
+        held, others = inputs[: step.slots], [value_of(each) for each in inputs[step.slots :]]
         indices = others.pop(step.gradient + 1)
         rows = [gather(slot.variable, indices) for slot in held]
         change, *new = step.new(n, lambda: gather(variable.variable, indices), *rows, *others)
@@ -82,6 +81,11 @@ def _sparse(step: _Step) -> Rule:
         return replace(variable, written=written)
 
     return rule
+
+
+def _mean(kept: Any, new: Any, decay: Any) -> Any:
+    """A running mean after one value more."""
+    return kept + (new - kept) * (1 - decay)
 
 
 def _momentum(n: Node, accum: Any, rate: Any, grad: Any, momentum: Any) -> list[Any]:
@@ -104,46 +108,28 @@ def _adadelta(
     return [rate * change, new, updates * rho + square(change) * (1 - rho)]
 
 
-def _adam(
-    n: Node,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    rate: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-) -> list[Any]:
-    scaled = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (square(grad) - v) * (1 - beta2)
+def _corrected(rate: Any, beta1_power: Any, beta2_power: Any) -> Any:
+    """Adam's rate, which makes up for moments that start from zero."""
+    return rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+
+
+def _adam(n: Node, m: Any, v: Any, *numbers: Any) -> list[Any]:
+    beta1_power, beta2_power, rate, beta1, beta2, epsilon, grad = numbers
+    m, v = _mean(m, grad, beta1), _mean(v, square(grad), beta2)
     ahead = grad * (1 - beta1) + beta1 * m if n.flag("use_nesterov") else m
-    return [ahead * scaled / (sqrt(v) + epsilon), m, v]
+    return [ahead * _corrected(rate, beta1_power, beta2_power) / (sqrt(v) + epsilon), m, v]
 
 
-def _rms_prop(
-    n: Node, ms: Any, mom: Any, rate: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
-) -> list[Any]:
-    ms = ms + (square(grad) - ms) * (1 - rho)
+def _rms_prop(n: Node, ms: Any, mom: Any, *numbers: Any) -> list[Any]:
+    rate, rho, momentum, epsilon, grad = numbers
+    ms = _mean(ms, square(grad), rho)
     mom = mom * momentum + rate * grad * rsqrt(ms + epsilon)
     return [mom, ms, mom]
 
 
-def _centred_rms_prop(
-    n: Node,
-    mg: Any,
-    ms: Any,
-    mom: Any,
-    rate: Any,
-    rho: Any,
-    momentum: Any,
-    epsilon: Any,
-    grad: Any,
-) -> list[Any]:
-    ms = ms + (square(grad) - ms) * (1 - rho)
-    mg = mg + (grad - mg) * (1 - rho)
+def _centred_rms_prop(n: Node, mg: Any, ms: Any, mom: Any, *numbers: Any) -> list[Any]:
+    rate, rho, momentum, epsilon, grad = numbers
+    ms, mg = _mean(ms, square(grad), rho), _mean(mg, grad, rho)
     mom = mom * momentum + rate * grad * rsqrt(ms - square(mg) + epsilon)
     return [mom, mg, ms, mom]
 
@@ -153,52 +139,27 @@ def _adagrad_v2(n: Node, accum: Any, rate: Any, epsilon: Any, grad: Any) -> list
     return [rate * grad / (sqrt(new) + epsilon), new]
 
 
-def _amsgrad(
-    n: Node,
-    m: Any,
-    v: Any,
-    most: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    rate: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-) -> list[Any]:
-    scaled = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (square(grad) - v) * (1 - beta2)
+def _amsgrad(n: Node, m: Any, v: Any, most: Any, *numbers: Any) -> list[Any]:
+    beta1_power, beta2_power, rate, beta1, beta2, epsilon, grad = numbers
+    m, v = _mean(m, grad, beta1), _mean(v, square(grad), beta2)
     most = maximum(most, v)
-    return [m * scaled / (sqrt(most) + epsilon), m, v, most]
+    return [m * _corrected(rate, beta1_power, beta2_power) / (sqrt(most) + epsilon), m, v, most]
 
 
-def _ada_max(
-    n: Node,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    rate: Any,
-    beta1: Any,
-    beta2: Any,
-    epsilon: Any,
-    grad: Any,
-) -> list[Any]:
-    m = m + (grad - m) * (1 - beta1)
-    v = maximum(beta2 * v, abs(grad))
+def _ada_max(n: Node, m: Any, v: Any, *numbers: Any) -> list[Any]:
+    beta1_power, rate, beta1, beta2, epsilon, grad = numbers
+    m, v = _mean(m, grad, beta1), maximum(beta2 * v, abs(grad))
     return [rate / (1 - beta1_power) * (m / (v + epsilon)), m, v]
 
 
-def _add_sign(
-    n: Node, m: Any, rate: Any, alpha: Any, decay: Any, beta: Any, grad: Any
-) -> list[Any]:
+def _add_sign(n: Node, m: Any, rate: Any, *numbers: Any) -> list[Any]:
+    alpha, decay, beta, grad = numbers
     m = m * beta + grad * (1 - beta)
     return [rate * (alpha + decay * sign(grad) * sign(m)) * grad, m]
 
 
-def _power_sign(
-    n: Node, m: Any, rate: Any, logbase: Any, decay: Any, beta: Any, grad: Any
-) -> list[Any]:
+def _power_sign(n: Node, m: Any, rate: Any, *numbers: Any) -> list[Any]:
+    logbase, decay, beta, grad = numbers
     m = m * beta + grad * (1 - beta)
     return [rate * exp(logbase * decay * sign(grad) * sign(m)) * grad, m]
 
@@ -224,52 +185,21 @@ def _proximal_adagrad(
     return [*_proximal(n, var, rate * rsqrt(new), l1, l2, grad), new]
 
 
-def _dual_averaging(
-    n: Node,
-    var: Any,
-    total: Any,
-    squares: Any,
-    grad: Any,
-    rate: Any,
-    l1: Any,
-    l2: Any,
-    global_step: Any,
-) -> list[Any]:
+def _dual_averaging(n: Node, var: Any, total: Any, squares: Any, *numbers: Any) -> list[Any]:
+    grad, rate, l1, l2, global_step = numbers
     total, squares = total + grad, squares + square(grad)
     steps = cast(global_step, grad.dtype)
-    return [
-        -rate * _shrunk(total, l1 * steps) / (l2 * steps * rate + sqrt(squares)),
-        total,
-        squares,
-    ]
+    new = -rate * _shrunk(total, l1 * steps) / (l2 * steps * rate + sqrt(squares))
+    return [new, total, squares]
 
 
-def _ftrl(
-    n: Node,
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    rate: Any,
-    l1: Any,
-    l2: Any,
-    power: Any,
-) -> list[Any]:
-    return _ftrl_shrinking(n, var, accum, linear, grad, rate, l1, l2, zeros_like(l2), power)
+def _ftrl(n: Node, var: Any, accum: Any, linear: Any, *numbers: Any) -> list[Any]:
+    *others, l2, power = numbers
+    return _ftrl_shrinking(n, var, accum, linear, *others, l2, zeros_like(l2), power)
 
 
-def _ftrl_shrinking(
-    n: Node,
-    var: Any,
-    accum: Any,
-    linear: Any,
-    grad: Any,
-    rate: Any,
-    l1: Any,
-    l2: Any,
-    shrinkage: Any,
-    power: Any,
-) -> list[Any]:
+def _ftrl_shrinking(n: Node, var: Any, accum: Any, linear: Any, *numbers: Any) -> list[Any]:
+    grad, rate, l1, l2, shrinkage, power = numbers
     new = accum + square(grad)
     shrunk = grad + 2 * shrinkage * var
     before, after = pow(accum, -power), pow(new, -power)

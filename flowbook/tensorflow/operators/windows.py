@@ -25,27 +25,27 @@ def padding(n: Node) -> Any:
     return [sizes[i : i + 2] for i in range(0, len(sizes), 2)]
 
 
-def _convolution(function: Any, default: str) -> Rule:
-    def rule(n: Node, x: Any, filters: Any) -> Any:
-        form = n.text("data_format", default)
-        ones = (1,) * len(form)
-        return function(
-            x,
-            filters,
-            n.ints("strides"),
-            padding(n),
-            data_format=form,
-            dilations=n.ints("dilations", ones),
-            name=n.scope,
-        )
-
-    return rule
+def _ints(name: str) -> Any:
+    return lambda n: n.ints(name)
 
 
-def _depthwise(n: Node, x: Any, filters: Any) -> Any:
-    return nn.depthwise_conv2d(
-        x, filters, n.ints("strides"), padding(n), _inner(n), layout(n), name=n.scope
+def _moving(function: Any, form: str = "NHWC", **attributes: Any) -> Rule:
+    """The rule of what moves windows, in arrays of this form unless the node says another."""
+    return named(
+        function,
+        strides=_ints("strides"),
+        padding=padding,
+        data_format=lambda n: n.text("data_format", form),
+        **attributes,
     )
+
+
+def _convolution(function: Any, form: str = "NHWC") -> Rule:
+    return _moving(function, form, dilations=lambda n: n.ints("dilations", (1,) * len(form)))
+
+
+def _pool(function: Any, form: str = "NHWC", **attributes: Any) -> Rule:
+    return _moving(function, form, ksize=_ints("ksize"), **attributes)
 
 
 def _inner(n: Node) -> list[int]:
@@ -55,50 +55,13 @@ def _inner(n: Node) -> list[int]:
     return [given[p] for p in places]
 
 
-def _backward(function: Any, default: str = "NHWC") -> Rule:
-    def rule(n: Node, first: Any, second: Any, dy: Any) -> Any:
-        form = n.text("data_format", default)
-        return function(
-            first,
-            second,
-            dy,
-            n.ints("strides"),
-            padding(n),
-            form,
-            n.ints("dilations", (1,) * len(form)),
-            name=n.scope,
-        )
-
-    return rule
-
-
-def _by_volumes(sizes: Any, filters: Any, dy: Any, *how: Any, name: str) -> Any:
-    strides, padding_, form, dilations = how
-    return nn.conv3d_transpose(dy, filters, sizes, strides, padding_, form, dilations, name=name)
-
-
-def _pool(function: Any, default: str = "NHWC") -> Rule:
-    def rule(n: Node, x: Any) -> Any:
-        form = n.text("data_format", default)
-        return function(x, n.ints("ksize"), n.ints("strides"), padding(n), form, name=n.scope)
-
-    return rule
+def _by_volumes(sizes: Any, filters: Any, dy: Any, **how: Any) -> Any:
+    return nn.conv3d_transpose(dy, filters, sizes, **how)
 
 
 def _max_pool_v2(n: Node, x: Any, ksize: Any, strides: Any) -> Any:
     sizes, steps = ([int(i) for i in n.known(t, "the window")] for t in (ksize, strides))
     return nn.max_pool(x, sizes, steps, padding(n), layout(n), name=n.scope)
-
-
-def _pool_with_places(n: Node, x: Any) -> Any:
-    return nn.max_pool_with_argmax(
-        x,
-        n.ints("ksize"),
-        n.ints("strides"),
-        padding(n),
-        include_batch_in_index=n.flag("include_batch_in_index"),
-        name=n.scope,
-    )
 
 
 def _batch_norm(n: Node, x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> Any:
@@ -132,52 +95,41 @@ def _old_batch_norm(n: Node, x: Any, mean: Any, variance: Any, beta: Any, gamma:
     )
 
 
-def _response_normalisation(n: Node, x: Any) -> Any:
-    return nn.local_response_normalization(
-        x,
-        n.whole("depth_radius", 5),
-        n.number("bias", 1.0),
-        n.number("alpha", 1.0),
-        n.number("beta", 0.5),
-        name=n.scope,
-    )
-
-
-def _dilation(n: Node, x: Any, filters: Any) -> Any:
-    return nn.dilation2d(x, filters, n.ints("strides"), n.ints("rates"), padding(n), name=n.scope)
-
-
-def _patches(n: Node, x: Any) -> Any:
-    return extract_image_patches(
-        x, n.ints("ksizes"), n.ints("strides"), n.ints("rates"), n.text("padding"), name=n.scope
-    )
-
+_PATCHES = {
+    "ksizes": _ints("ksizes"),
+    "strides": _ints("strides"),
+    "padding": lambda n: n.text("padding"),
+}
 
 RULES: Rules = {
     "AvgPool": _pool(nn.avg_pool),
     "AvgPool3D": _pool(nn.avg_pool3d, "NDHWC"),
     "BatchNormWithGlobalNormalization": _old_batch_norm,
-    "Conv2D": _convolution(nn.conv2d, "NHWC"),
-    "Conv2DBackpropFilter": _backward(nn.conv2d_backprop_filter),
-    "Conv2DBackpropInput": _backward(nn.conv2d_backprop_input),
-    "Conv3DBackpropFilterV2": _backward(nn.conv2d_backprop_filter, "NDHWC"),
-    "Conv3DBackpropInputV2": _backward(_by_volumes, "NDHWC"),
+    "Conv2D": _convolution(nn.conv2d),
+    "Conv2DBackpropFilter": _convolution(nn.conv2d_backprop_filter),
+    "Conv2DBackpropInput": _convolution(nn.conv2d_backprop_input),
+    "Conv3DBackpropFilterV2": _convolution(nn.conv2d_backprop_filter, "NDHWC"),
+    "Conv3DBackpropInputV2": _convolution(_by_volumes, "NDHWC"),
     "Conv3D": _convolution(nn.conv3d, "NDHWC"),
-    "DepthwiseConv2dNative": _depthwise,
-    "Dilation2D": _dilation,
-    "ExtractImagePatches": _patches,
-    "ExtractVolumePatches": named(
-        extract_volume_patches,
-        ksizes=lambda n: n.ints("ksizes"),
-        strides=lambda n: n.ints("strides"),
-        padding=lambda n: n.text("padding"),
+    "DepthwiseConv2dNative": _moving(nn.depthwise_conv2d, dilations=_inner),
+    "Dilation2D": named(
+        nn.dilation2d, strides=_ints("strides"), dilations=_ints("rates"), padding=padding
     ),
-    "FusedBatchNorm": _batch_norm,
-    "FusedBatchNormV2": _batch_norm,
-    "FusedBatchNormV3": _batch_norm,
-    "LRN": _response_normalisation,
+    "ExtractImagePatches": named(extract_image_patches, rates=_ints("rates"), **_PATCHES),
+    "ExtractVolumePatches": named(extract_volume_patches, **_PATCHES),
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_norm),
+    "LRN": named(
+        nn.local_response_normalization,
+        depth_radius=lambda n: n.whole("depth_radius", 5),
+        bias=lambda n: n.number("bias", 1.0),
+        alpha=lambda n: n.number("alpha", 1.0),
+        beta=lambda n: n.number("beta", 0.5),
+    ),
     "MaxPool": _pool(nn.max_pool),
     "MaxPool3D": _pool(nn.max_pool3d, "NDHWC"),
     "MaxPoolV2": _max_pool_v2,
-    "MaxPoolWithArgmax": _pool_with_places,
+    "MaxPoolWithArgmax": _pool(
+        nn.max_pool_with_argmax,
+        include_batch_in_index=lambda n: n.flag("include_batch_in_index"),
+    ),
 }

@@ -11,34 +11,11 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
-from flowbook.tensorflow.written.types import Rules, same
-
-
-def _constant(w: Writer, op: Operation) -> Any:
-    return w.last("Const", [], value=op.attributes["value"], dtype=op.outputs[0].dtype)
+from flowbook.tensorflow.written.types import OUTPUT, Rules, same
 
 
 def _placeholder(w: Writer, op: Operation) -> Any:
     return w.last("Placeholder", [], dtype=op.outputs[0].dtype, shape=op.outputs[0].shape)
-
-
-def _default(w: Writer, op: Operation, x: str) -> Any:
-    given = {"dtype": op.outputs[0].dtype, "shape": op.attributes["shape"]}
-    return w.last("PlaceholderWithDefault", [x], **given)
-
-
-def _sized(type: str, *dtypes_: tuple[str, int], **fixed: Any) -> Any:
-    """A node whose dtypes are those of some inputs."""
-
-    def rule(w: Writer, op: Operation, *inputs: str) -> Any:
-        given = {name: op.inputs[i].dtype for name, i in dtypes_}
-        return w.last(type, inputs, **given, **fixed)
-
-    return rule
-
-
-def _shape(type: str) -> Any:
-    return same(type, "out_type")
 
 
 def _expanded(w: Writer, op: Operation, x: str) -> Any:
@@ -100,11 +77,12 @@ def _unstacked(w: Writer, op: Operation, x: str) -> Any:
     return w.last("Unpack", [x], **given)
 
 
-def _gathered(w: Writer, op: Operation, x: str, indices: str) -> Any:
+def gathered(w: Writer, op: Operation, x: str, indices: str, dtype: DType) -> Any:
+    """Parts of a value of some dtype, along one axis."""
     axis = w.integers(op.attributes["axis"])
     given = {
         "batch_dims": op.attributes["batch_dims"],
-        "Tparams": op.inputs[0].dtype,
+        "Tparams": dtype,
         "Tindices": op.inputs[1].dtype,
         "Taxis": dtypes.int32,
     }
@@ -124,11 +102,6 @@ def _scattered_nd(w: Writer, op: Operation, *inputs: str) -> Any:
     return w.last("ScatterNd", inputs, Tindices=op.inputs[0].dtype, T=op.inputs[1].dtype)
 
 
-def _one_hot(w: Writer, op: Operation, *inputs: str) -> Any:
-    given = {"axis": op.attributes["axis"], "TI": op.inputs[0].dtype, "T": op.outputs[0].dtype}
-    return w.last("OneHot", inputs, **given)
-
-
 def _reversed(w: Writer, op: Operation, x: str) -> Any:
     axis = op.attributes["axis"]
     axes = w.integers([axis] if isinstance(axis, int) else axis)
@@ -145,10 +118,6 @@ def _reversed_sequences(w: Writer, op: Operation, x: str, lengths: str) -> Any:
         batch_dim=how["batch_axis"],
         **given,
     )
-
-
-def _top_k(w: Writer, op: Operation, x: str, k: str) -> Any:
-    return w.last("TopKV2", [x, k], sorted=True, T=op.inputs[0].dtype)
 
 
 class _Key:
@@ -237,12 +206,12 @@ def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
 
 
 RULES: Rules = {
-    "BatchToSpaceND": _sized("BatchToSpaceND", ("T", 0), ("Tblock_shape", 1), ("Tcrops", 2)),
+    "BatchToSpaceND": same("BatchToSpaceND", dtypes={"T": 0, "Tblock_shape": 1, "Tcrops": 2}),
     "BroadcastArgs": same("BroadcastArgs"),
-    "BroadcastTo": _sized("BroadcastTo", ("T", 0), ("Tidx", 1)),
+    "BroadcastTo": same("BroadcastTo", dtypes={"T": 0, "Tidx": 1}),
     "Concat": _joined,
     "ConcatAt": _concat,
-    "Const": _constant,
+    "Const": same("Const", "value", dtypes={"dtype": OUTPUT}),
     "DepthToSpace": same("DepthToSpace", "block_size", "data_format"),
     "DynamicPartition": lambda w, op, *xs: w.last(
         "DynamicPartition", xs, T=op.inputs[0].dtype, num_partitions=len(op.outputs)
@@ -251,34 +220,28 @@ RULES: Rules = {
         "DynamicStitch", xs, N=len(xs) // 2, T=op.outputs[0].dtype
     ),
     "ExpandDims": _expanded,
-    "ExpandDimsAt": _sized("ExpandDims", ("T", 0), ("Tdim", 1)),
-    "Fill": _sized("Fill", ("index_type", 0), ("T", 1)),
-    "Gather": _gathered,
+    "ExpandDimsAt": same("ExpandDims", dtypes={"T": 0, "Tdim": 1}),
+    "Fill": same("Fill", dtypes={"index_type": 0, "T": 1}),
+    "Gather": lambda w, op, x, indices: gathered(w, op, x, indices, op.inputs[0].dtype),
     "GatherNd": _gathered_nd,
     "InvertPermutation": same("InvertPermutation"),
-    "LinSpace": _sized("LinSpace", ("T", 0), ("Tidx", 2)),
-    "MirrorPad": lambda w, op, *xs: w.last(
-        "MirrorPad",
-        xs,
-        mode=op.attributes["mode"],
-        T=op.inputs[0].dtype,
-        Tpaddings=op.inputs[1].dtype,
-    ),
-    "NoOp": lambda w, op: w.last("NoOp", []),
-    "OneHot": _one_hot,
-    "Pad": _sized("PadV2", ("T", 0), ("Tpaddings", 1)),
+    "LinSpace": same("LinSpace", dtypes={"T": 0, "Tidx": 2}),
+    "MirrorPad": same("MirrorPad", "mode", dtypes={"T": 0, "Tpaddings": 1}),
+    "NoOp": same("NoOp", dtypes={}),
+    "OneHot": same("OneHot", "axis", dtypes={"TI": 0, "T": OUTPUT}),
+    "Pad": same("PadV2", dtypes={"T": 0, "Tpaddings": 1}),
     "Placeholder": _placeholder,
-    "PlaceholderWithDefault": _default,
-    "Range": same("Range", dtype="Tidx"),
+    "PlaceholderWithDefault": same("PlaceholderWithDefault", "shape", dtypes={"dtype": OUTPUT}),
+    "Range": same("Range", dtypes={"Tidx": 0}),
     "Rank": same("Rank"),
-    "Reshape": _sized("Reshape", ("T", 0), ("Tshape", 1)),
+    "Reshape": same("Reshape", dtypes={"T": 0, "Tshape": 1}),
     "Reverse": _reversed,
     "ReverseSequence": _reversed_sequences,
     "ScatterNd": _scattered_nd,
-    "Shape": _shape("Shape"),
-    "Size": _shape("Size"),
-    "Slice": _sized("Slice", ("T", 0), ("Index", 1)),
-    "SpaceToBatchND": _sized("SpaceToBatchND", ("T", 0), ("Tblock_shape", 1), ("Tpaddings", 2)),
+    "Shape": same("Shape", "out_type"),
+    "Size": same("Size", "out_type"),
+    "Slice": same("Slice", dtypes={"T": 0, "Index": 1}),
+    "SpaceToBatchND": same("SpaceToBatchND", dtypes={"T": 0, "Tblock_shape": 1, "Tpaddings": 2}),
     "SpaceToDepth": same("SpaceToDepth", "block_size", "data_format"),
     "Split": _split,
     "SplitV": _split_by_sizes,
@@ -287,10 +250,10 @@ RULES: Rules = {
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_gradient,
     "SumToShape": _sum_to_shape,
-    "TensorScatterUpdate": _sized("TensorScatterUpdate", ("T", 0), ("Tindices", 1)),
-    "Tile": _sized("Tile", ("T", 0), ("Tmultiples", 1)),
-    "TopK": _top_k,
+    "TensorScatterUpdate": same("TensorScatterUpdate", dtypes={"T": 0, "Tindices": 1}),
+    "Tile": same("Tile", dtypes={"T": 0, "Tmultiples": 1}),
+    "TopK": same("TopKV2", sorted=True),
     "Transpose": _transposed,
-    "TransposeAt": _sized("Transpose", ("T", 0), ("Tperm", 1)),
+    "TransposeAt": same("Transpose", dtypes={"T": 0, "Tperm": 1}),
     "Unstack": _unstacked,
 }

@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer
-from flowbook.tensorflow.written.types import Rules, same
+from flowbook.tensorflow.written.types import OUTPUT, Rules, same
 
 
 def number(w: Writer, op: Operation, value: float) -> str:
@@ -30,10 +30,6 @@ def _xor(w: Writer, op: Operation, x: str, y: str) -> Any:
     dtype = op.inputs[0].dtype
     is_bool = dtype is dtypes.bool
     return w.last("NotEqual" if is_bool else "BitwiseXor", [x, y], T=dtype)
-
-
-def _cast(w: Writer, op: Operation, x: str) -> Any:
-    return w.last("Cast", [x], SrcT=op.inputs[0].dtype, DstT=op.outputs[0].dtype)
 
 
 def _clip(w: Writer, op: Operation, x: str, low: str, high: str) -> Any:
@@ -66,14 +62,6 @@ def _trunc(w: Writer, op: Operation, x: str) -> Any:
     return w.last("Mul", [w.node("Sign", [x], T=dtype), down], T=dtype)
 
 
-def _gradient_over(w: Writer, op: Operation, dy: str, x: str) -> Any:
-    return w.last("Xdivy", [dy, x], T=op.inputs[0].dtype)
-
-
-def _to_parts(type: str) -> Any:
-    return lambda w, op, x: w.last(type, [x], T=op.inputs[0].dtype, Tout=op.outputs[0].dtype)
-
-
 RULES: Rules = {
     **{
         type: same(type)
@@ -93,22 +81,18 @@ RULES: Rules = {
     "Add": same("AddV2"),
     "AddN": lambda w, op, *xs: w.last("AddN", xs, N=len(xs), T=op.inputs[0].dtype),
     "And": _logical("LogicalAnd", "BitwiseAnd"),
-    "Angle": _to_parts("Angle"),
-    "Bitcast": lambda w, op, x: w.last(
-        "Bitcast", [x], T=op.inputs[0].dtype, type=op.outputs[0].dtype
-    ),
-    "Cast": _cast,
+    "Angle": same("Angle", dtypes={"T": 0, "Tout": OUTPUT}),
+    "Bitcast": same("Bitcast", dtypes={"T": 0, "type": OUTPUT}),
+    "Cast": same("Cast", dtypes={"SrcT": 0, "DstT": OUTPUT}),
     "CheckNumerics": same("CheckNumerics", "message"),
     "ClipByValue": _clip,
-    "Complex": lambda w, op, *xs: w.last(
-        "Complex", xs, T=op.inputs[0].dtype, Tout=op.outputs[0].dtype
-    ),
-    "ComplexAbs": _to_parts("ComplexAbs"),
+    "Complex": same("Complex", dtypes={"T": 0, "Tout": OUTPUT}),
+    "ComplexAbs": same("ComplexAbs", dtypes={"T": 0, "Tout": OUTPUT}),
     "Div": same("RealDiv"),
     "EnsureShape": same("EnsureShape", "shape"),
     "Exp2": _power_of_two,
-    "GradientOver": _gradient_over,
-    "Imag": _to_parts("Imag"),
+    "GradientOver": same("Xdivy"),
+    "Imag": same("Imag", dtypes={"T": 0, "Tout": OUTPUT}),
     "LeakyRelu": same("LeakyRelu", "alpha"),
     "LeakyReluGrad": same("LeakyReluGrad", "alpha"),
     "Log10": _scaled_log(10),
@@ -117,11 +101,11 @@ RULES: Rules = {
     "Not": _logical("LogicalNot", "Invert"),
     "Or": _logical("LogicalOr", "BitwiseOr"),
     "PreventGradient": same("PreventGradient", "message"),
-    "Real": _to_parts("Real"),
+    "Real": same("Real", dtypes={"T": 0, "Tout": OUTPUT}),
     "SetShape": same("EnsureShape", "shape"),
     "Swish": _swish,
     "TrueIndices": same("Where"),
     "Trunc": _trunc,
-    "Where": lambda w, op, *xs: w.last("SelectV2", xs, T=op.inputs[1].dtype),
+    "Where": same("SelectV2", dtypes={"T": 1}),
     "Xor": _xor,
 }  # fmt: skip

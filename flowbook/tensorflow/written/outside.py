@@ -55,7 +55,7 @@ RULES: Rules = {
     ),
     "RandomUniform": _drawn("RandomUniform"),
     "RandomUniformInt": _whole,
-    "ReadFile": same("ReadFile", dtype=""),
+    "ReadFile": same("ReadFile", dtypes={}),
     "StringJoin": _joined,
     "TruncatedNormal": _drawn("TruncatedNormal"),
 }

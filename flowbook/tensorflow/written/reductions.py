@@ -190,19 +190,13 @@ RULES: Rules = {
     **{type: _reduction(type) for type in _REDUCTIONS},
     **{f"{type}At": _reduction_at(type) for type in _REDUCTIONS},
     **{
-        f"UnsortedSegment{what}": lambda w, op, *xs, what=what: w.last(
-            f"UnsortedSegment{what}",
-            xs,
-            T=op.inputs[0].dtype,
-            Tindices=op.inputs[1].dtype,
-            Tnumsegments=op.inputs[2].dtype,
+        f"UnsortedSegment{what}": same(
+            f"UnsortedSegment{what}", dtypes={"T": 0, "Tindices": 1, "Tnumsegments": 2}
         )
         for what in _SEGMENTS
     },
     **{
-        f"Segment{what}": lambda w, op, *xs, what=what: w.last(
-            f"Segment{what}", xs, T=op.inputs[0].dtype, Tindices=op.inputs[1].dtype
-        )
+        f"Segment{what}": same(f"Segment{what}", dtypes={"T": 0, "Tindices": 1})
         for what in (*_SEGMENTS, "Mean")
     },
     "ArgMax": _place("ArgMax"),

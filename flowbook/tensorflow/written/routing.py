@@ -9,11 +9,6 @@ from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.types import Rules, same
 
 
-def _enter(w: Writer, op: Operation, x: str) -> Any:
-    given = {k: op.attributes[k] for k in ("frame_name", "is_constant", "parallel_iterations")}
-    return w.last("Enter", [x], T=op.inputs[0].dtype, **given)
-
-
 def _merge(w: Writer, op: Operation, *inputs: str) -> Any:
     # Where a loop comes back to is known before that is written: by its operation's name.
     back = [] if op.closed_by is None else [w.nodes[op.closed_by]]
@@ -22,12 +17,12 @@ def _merge(w: Writer, op: Operation, *inputs: str) -> Any:
 
 
 RULES: Rules = {
-    "ControlTrigger": same("ControlTrigger", dtype=""),
-    "Enter": _enter,
+    "ControlTrigger": same("ControlTrigger", dtypes={}),
+    "Enter": same("Enter", "frame_name", "is_constant", "parallel_iterations"),
     "Exit": same("Exit"),
-    "LoopCond": same("LoopCond", dtype=""),
-    "MarkTraining": same("NoOp", dtype=""),
-    "MarkUpdate": same("NoOp", dtype=""),
+    "LoopCond": same("LoopCond", dtypes={}),
+    "MarkTraining": same("NoOp", dtypes={}),
+    "MarkUpdate": same("NoOp", dtypes={}),
     "Merge": _merge,
     "NextIteration": same("NextIteration"),
     "Switch": same("Switch"),

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer
+from flowbook.tensorflow.written.arrays import gathered
 from flowbook.tensorflow.written.types import Rules, same
 
 
 def _variable(w: Writer, op: Operation) -> Any:
     how = {k: op.attributes[k] for k in ("dtype", "shape")}
     return w.last("VarHandleOp", [], **how, shared_name=w.nodes[op], container=op.container)
-
-
-def _read(w: Writer, op: Operation, handle: str) -> Any:
-    return w.last("ReadVariableOp", [handle], dtype=op.attributes["dtype"])
 
 
 def _write(type: str, *kinds: tuple[str, int]) -> Any:
@@ -58,13 +54,7 @@ def _frozen_read(w: Writer, op: Operation, value: str) -> Any:
 
 def _frozen_gather(w: Writer, op: Operation, value: str, indices: str) -> Any:
     """Rows of a variable whose value is a constant."""
-    given = {
-        "batch_dims": op.attributes["batch_dims"],
-        "Tparams": op.attributes["dtype"],
-        "Tindices": op.inputs[1].dtype,
-        "Taxis": dtypes.int32,
-    }
-    return w.last("GatherV2", [value, indices, w.integers(op.attributes["axis"])], **given)
+    return gathered(w, op, value, indices, op.attributes["dtype"])
 
 
 _ROWS = (("Tindices", 1),)
@@ -77,8 +67,8 @@ RULES: Rules = {
     "Assign": _assigned,
     "AssignAdd": _write("AssignAddVariableOp"),
     "AssignSub": _write("AssignSubVariableOp"),
-    "IsInitialized": same("VarIsInitializedOp", dtype=""),
-    "ReadVariable": _read,
+    "IsInitialized": same("VarIsInitializedOp", dtypes={}),
+    "ReadVariable": same("ReadVariableOp", "dtype", dtypes={}),
     "Variable": _variable,
     "VariableGather": _gathered,
 }

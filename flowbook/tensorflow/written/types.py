@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flowbook.graph.model.operation import Operation
@@ -13,21 +13,24 @@ from flowbook.tensorflow.writer import Writer
 Rule = Callable[..., Any]
 Rules = dict[str, Rule]
 
+# Stands for the first output, where dtypes are those of inputs by their numbers.
+OUTPUT = -1
 
-def same(type: str, *attributes: str, dtype: str = "T", **fixed: Any) -> Rule:
+
+def same(type: str, *attributes: str, dtypes: Mapping[str, int] = {"T": 0}, **fixed: Any) -> Rule:
     """The rule of a type that is one node of the same inputs.
 
     Args:
         type: the node's.
         attributes: those that are called the same.
-        dtype: the attribute that is the dtype of the first input; "" if there is none.
+        dtypes: the node's attributes that are dtypes: of which input each is, or of OUTPUT.
         fixed: attributes of the node that are always the same.
     """
 
     def rule(w: Writer, op: Operation, *inputs: str) -> Any:
         given = {name: op.attributes[name] for name in attributes} | fixed
-        if dtype:
-            given[dtype] = op.inputs[0].dtype
+        for name, place in dtypes.items():
+            given[name] = (op.outputs[0] if place == OUTPUT else op.inputs[place]).dtype
         return w.last(type, inputs, **given)
 
     return rule

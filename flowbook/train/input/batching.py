@@ -2,7 +2,8 @@
 
 A runner has its threads make elements and put them into a queue; what is given back takes a batch
 of them in every run. TensorFlow 1's arguments are meant as they are there, in its order, so that
-each function has a signature of its own; what they do stands once, in `_batched`.
+each function has a signature of its own; what is said of an argument stands once, with the first
+that takes it, and what they do in `_batched`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from flowbook.train.input.elements import Elements
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 
+@composed
 def batch(
     tensors: Any,
     batch_size: Any,
@@ -70,9 +73,11 @@ def batch(
     ...     print(*fb.train.until_end(sess, squares))
     [25 36] [49]
     """
-    return _batched("batch", locals())
+    return _batched(locals())
 
 
+@arguments_as(batch)
+@composed
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -89,21 +94,13 @@ def maybe_batch(
     """As `batch`, of those elements alone that are to be kept.
 
     Args:
-        tensors: as for `batch`.
         keep_input: whether to keep an element: a bool scalar, or with `enqueue_many` a vector too.
-        batch_size: as for `batch`.
-        num_threads: as for `batch`.
-        capacity: as for `batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        dynamic_pad: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
-    return _batched("maybe_batch", locals())
+    return _batched(locals())
 
 
+@arguments_as(batch)
+@composed
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -119,18 +116,12 @@ def batch_join(
 
     Args:
         tensors_list: of each place an element, all of the same dtypes and arranged alike.
-        batch_size: as for `batch`.
-        capacity: as for `batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        dynamic_pad: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
-    return _batched("batch_join", locals())
+    return _batched(locals())
 
 
+@arguments_as(batch)
+@composed
 def shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -147,21 +138,15 @@ def shuffle_batch(
     """As `batch`, in a random order: any of the elements that wait goes next.
 
     Args:
-        tensors: as for `batch`.
-        batch_size: as for `batch`.
         capacity: how many elements wait at most.
         min_after_dequeue: how many of them stay behind, so that there is always a choice.
-        num_threads: as for `batch`.
         seed: of the order, see `set_random_seed`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
-    return _batched("shuffle_batch", locals())
+    return _batched(locals())
 
 
+@arguments_as(batch_join, shuffle_batch)
+@composed
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -174,23 +159,12 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch_join`, in a random order.
-
-    Args:
-        tensors_list: as for `batch_join`.
-        batch_size: as for `batch`.
-        capacity: as for `shuffle_batch`.
-        min_after_dequeue: as for `shuffle_batch`.
-        seed: as for `shuffle_batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
-    """
-    return _batched("shuffle_batch_join", locals())
+    """As `batch_join`, in a random order."""
+    return _batched(locals())
 
 
+@arguments_as(batch_join)
+@composed
 def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Sequence[Any],
@@ -206,20 +180,13 @@ def maybe_batch_join(
     """As `batch_join`, of those elements alone that are to be kept.
 
     Args:
-        tensors_list: as for `batch_join`.
         keep_input: for each place whether to keep an element, as for `maybe_batch`.
-        batch_size: as for `batch`.
-        capacity: as for `batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        dynamic_pad: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
     """
-    return _batched("maybe_batch_join", locals())
+    return _batched(locals())
 
 
+@arguments_as(shuffle_batch, maybe_batch)
+@composed
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -234,25 +201,12 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of those elements alone that are to be kept.
-
-    Args:
-        tensors: as for `batch`.
-        batch_size: as for `batch`.
-        capacity: as for `shuffle_batch`.
-        min_after_dequeue: as for `shuffle_batch`.
-        keep_input: as for `maybe_batch`.
-        num_threads: as for `batch`.
-        seed: as for `shuffle_batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
-    """
-    return _batched("maybe_shuffle_batch", locals())
+    """As `shuffle_batch`, of those elements alone that are to be kept."""
+    return _batched(locals())
 
 
+@arguments_as(shuffle_batch_join, maybe_batch_join)
+@composed
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -266,48 +220,32 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch_join`, of those elements alone that are to be kept.
-
-    Args:
-        tensors_list: as for `batch_join`.
-        batch_size: as for `batch`.
-        capacity: as for `shuffle_batch`.
-        min_after_dequeue: as for `shuffle_batch`.
-        keep_input: as for `maybe_batch_join`.
-        seed: as for `shuffle_batch`.
-        enqueue_many: as for `batch`.
-        shapes: as for `batch`.
-        allow_smaller_final_batch: as for `batch`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
-    """
-    return _batched("maybe_shuffle_batch_join", locals())
+    """As `shuffle_batch_join`, of those elements alone that are to be kept."""
+    return _batched(locals())
 
 
-def _batched(function: str, given: Mapping[str, Any]) -> Any:
+def _batched(given: Mapping[str, Any]) -> Any:
     """What each of these functions gives.
 
     Args:
-        function: its name.
         given: its arguments, by name. Those that join have a list of elements, each with a thread;
             those that shuffle say how many elements stay behind.
     """
     joins = "tensors_list" in given
     places = given["tensors_list"] if joins else [given["tensors"]]
     keep = given.get("keep_input")
-    with name_scope(given["name"] or function):
-        elements = Elements(
-            places,
-            given["enqueue_many"],
-            given["shapes"],
-            given.get("num_threads", 1),
-            [keep] if "keep_input" in given and not joins else keep,
-        )
-        of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
-        if "min_after_dequeue" in given:
-            of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
-            kind: Callable[..., Queue] = RandomShuffleQueue
-        else:
-            kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
-        queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
-        return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])
+    elements = Elements(
+        places,
+        given["enqueue_many"],
+        given["shapes"],
+        given.get("num_threads", 1),
+        [keep] if "keep_input" in given and not joins else keep,
+    )
+    of_queue = {"shapes": elements.shapes, "shared_name": given["shared_name"], "name": "queue"}
+    if "min_after_dequeue" in given:
+        of_queue |= {"min_after_dequeue": given["min_after_dequeue"], "seed": given["seed"]}
+        kind: Callable[..., Queue] = RandomShuffleQueue
+    else:
+        kind = PaddingFIFOQueue if given["dynamic_pad"] else FIFOQueue
+    queue = kind(capacity=given["capacity"], dtypes=elements.dtypes, **of_queue)
+    return elements.batch(queue, given["batch_size"], given["allow_smaller_final_batch"])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -20,12 +21,15 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.comparison import greater_equal
 from flowbook.graph.ops.queues.queues import BucketQueue
+from flowbook.train.input.batching import batch
 from flowbook.train.input.elements import Elements
 from flowbook.train.input.structures import check_counts
 
 __all__ = ["bucket", "bucket_by_sequence_length"]
 
 
+@arguments_as(batch)
+@composed
 def bucket(
     tensors: Any,
     which_bucket: Any,
@@ -44,7 +48,6 @@ def bucket(
     """Batches of elements of one bucket each, that which first has enough of them.
 
     Args:
-        tensors: an element: a tensor, or a list or dict of tensors, dense ones or sparse ones.
         which_bucket: the number of the bucket that it belongs to, an int32 scalar.
         batch_size: how many elements make a batch; a list has a number for each bucket.
         num_buckets: how many buckets there are.
@@ -52,12 +55,8 @@ def bucket(
         capacity: how many elements wait at most in a bucket, on the average; room for a batch of
             each there is always.
         bucket_capacities: the same, for each bucket.
-        shapes: as for `batch`.
-        dynamic_pad: as for `batch`.
         allow_smaller_final_batch: as for `batch`, of each bucket.
         keep_input: whether to keep the element: a bool scalar.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
 
     Returns:
         The number of the bucket, an int32 scalar, and tensors as `tensors` has them, with one
@@ -76,12 +75,13 @@ def bucket(
     0 [2 4]
     """
     given = locals()
-    with name_scope(name or "bucket"):
-        which = convert_to_tensor(which_bucket, int32)
-        numbers, found = _bucketed([which], num_buckets, given)
+    which = convert_to_tensor(which_bucket, int32)
+    numbers, found = _bucketed([which], num_buckets, given)
     return numbers[0][0], found
 
 
+@arguments_as(bucket)
+@composed
 def bucket_by_sequence_length(
     input_length: Any,
     tensors: Any,
@@ -101,19 +101,9 @@ def bucket_by_sequence_length(
 
     Args:
         input_length: the length of the sequence, an int32 scalar.
-        tensors: as for `bucket`.
         batch_size: how many elements make a batch; a list has a number for each bucket, of which
             there is one more than boundaries.
         bucket_boundaries: lengths that grow; a bucket has those from one to below the next.
-        num_threads: as for `bucket`.
-        capacity: as for `bucket`.
-        bucket_capacities: as for `bucket`.
-        shapes: as for `batch`.
-        dynamic_pad: as for `batch`.
-        allow_smaller_final_batch: as for `batch`, of each bucket.
-        keep_input: as for `bucket`.
-        shared_name: as for `batch`.
-        name: the name of the scope of the operations.
 
     Returns:
         The lengths, an int32 vector, and tensors as `bucket` gives them.
@@ -139,10 +129,9 @@ def bucket_by_sequence_length(
         raise InvalidTypeError(f"boundaries are integers, not {bounds!r:.80}")
     if not bounds or any(a >= b for a, b in pairwise(bounds)):
         raise InvalidArgumentError(f"boundaries are given, and grow, unlike {bounds!r:.80}")
-    with name_scope(name or "bucket_by_sequence_length"):
-        length = cast(convert_to_tensor(input_length), int32)
-        which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
-        (_, lengths), found = _bucketed([which, length], len(bounds) + 1, given)
+    length = cast(convert_to_tensor(input_length), int32)
+    which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
+    (_, lengths), found = _bucketed([which, length], len(bounds) + 1, given)
     return lengths, found
 
 

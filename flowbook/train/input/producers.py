@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -59,6 +61,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     return limited
 
 
+@composed
 def input_producer(
     input_tensor: Any,
     element_shape: Any = None,
@@ -87,23 +90,22 @@ def input_producer(
     Raises:
         InvalidArgumentError: if the rows' shape is not known.
     """
-    with name_scope(name or "input_producer"):
-        rows = convert_to_tensor(input_tensor)
-        with located("input_producer"):
-            of_row = _shape_of_rows(rows, element_shape)
-        if shuffle:
-            # Counted first: a checkpoint then has both the count and the order, or none.
-            rows = limit_epochs(rows, _ENDLESS if num_epochs is None else num_epochs)
-            rows = random_shuffle(rows, seed=seed)
-        else:
-            rows = limit_epochs(rows, num_epochs)
-        queue = (
-            SavedQueue(capacity, rows.dtype, shared_name, "queue")
-            if of_row.rank == 0
-            else FIFOQueue(capacity, rows.dtype, [of_row], shared_name=shared_name, name="queue")
-        )
-        QueueRunner(queue, [queue.enqueue_many(rows)])
-        return queue
+    rows = convert_to_tensor(input_tensor)
+    with located("input_producer"):
+        of_row = _shape_of_rows(rows, element_shape)
+    if shuffle:
+        # Counted first: a checkpoint then has both the count and the order, or none.
+        rows = limit_epochs(rows, _ENDLESS if num_epochs is None else num_epochs)
+        rows = random_shuffle(rows, seed=seed)
+    else:
+        rows = limit_epochs(rows, num_epochs)
+    queue = (
+        SavedQueue(capacity, rows.dtype, shared_name, "queue")
+        if of_row.rank == 0
+        else FIFOQueue(capacity, rows.dtype, [of_row], shared_name=shared_name, name="queue")
+    )
+    QueueRunner(queue, [queue.enqueue_many(rows)])
+    return queue
 
 
 def _shape_of_rows(rows: Tensor, element_shape: Any) -> Shape:
@@ -121,6 +123,8 @@ def _shape_of_rows(rows: Tensor, element_shape: Any) -> Shape:
     return found
 
 
+@arguments_as(input_producer)
+@composed("input_producer")
 def string_input_producer(
     string_tensor: Any,
     num_epochs: int | None = None,
@@ -130,14 +134,17 @@ def string_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of strings, such as the names of files; arguments are those of `input_producer`."""
-    with name_scope(name or "input_producer"):
-        strings = convert_to_tensor(string_tensor, string)
-        return input_producer(
-            strings, [], num_epochs, shuffle, seed, capacity, shared_name, "strings"
-        )
+    """A queue of strings, such as the names of files; see `input_producer`.
+
+    Args:
+        string_tensor: a vector of strings.
+    """
+    strings = convert_to_tensor(string_tensor, string)
+    return input_producer(strings, [], num_epochs, shuffle, seed, capacity, shared_name, "strings")
 
 
+@arguments_as(input_producer)
+@composed("input_producer")
 def range_input_producer(
     limit: Any,
     num_epochs: int | None = None,
@@ -147,7 +154,10 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the integers from 0 to a limit; arguments are those of `input_producer`.
+    """A queue of the integers from 0 to a limit; see `input_producer`.
+
+    Args:
+        limit: the first integer that is not in the queue.
 
     >>> import flowbook as fb
     >>> queue = fb.train.range_input_producer(3, num_epochs=1, shuffle=False)
@@ -155,13 +165,12 @@ def range_input_producer(
     ...     print(*fb.train.until_end(sess, queue.dequeue()))
     0 1 2
     """
-    with name_scope(name or "input_producer"):
-        numbers = range_of(limit)
-        return input_producer(
-            numbers, [], num_epochs, shuffle, seed, capacity, shared_name, "numbers"
-        )
+    numbers = range_of(limit)
+    return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, "numbers")
 
 
+@arguments_as(input_producer)
+@composed("input_producer")
 def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,
@@ -175,12 +184,6 @@ def slice_input_producer(
 
     Args:
         tensor_list: tensors of as many rows each.
-        num_epochs: as for `input_producer`.
-        shuffle: as for `input_producer`.
-        seed: as for `input_producer`.
-        capacity: as for `input_producer`.
-        shared_name: as for `input_producer`.
-        name: the name of the scope of the operations.
 
     Returns:
         A tensor for each; every run takes the next row.
@@ -188,16 +191,15 @@ def slice_input_producer(
     Raises:
         InvalidArgumentError: if there is no tensor, or they differ in their numbers of rows.
     """
-    with name_scope(name or "input_producer"):
-        tensors = [convert_to_tensor(tensor) for tensor in tensor_list]
-        with located("slice_input_producer"):
-            if not tensors:
-                raise InvalidArgumentError("there is no tensor to take rows of")
-            lengths = {t.shape[0] for t in tensors if t.shape.rank} - {None}
-            if len(lengths) > 1 or any(t.shape.rank == 0 for t in tensors):
-                shapes = " and ".join(str(tensor.shape) for tensor in tensors)
-                raise InvalidArgumentError(f"tensors of as many rows are wanted, not of {shapes}")
-        limit = shape_of(tensors[0])[0]
-        numbers = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
-        place = numbers.dequeue()
-        return [gather(tensor, place) for tensor in tensors]
+    tensors = [convert_to_tensor(tensor) for tensor in tensor_list]
+    with located("slice_input_producer"):
+        if not tensors:
+            raise InvalidArgumentError("there is no tensor to take rows of")
+        lengths = {t.shape[0] for t in tensors if t.shape.rank} - {None}
+        if len(lengths) > 1 or any(t.shape.rank == 0 for t in tensors):
+            shapes = " and ".join(str(tensor.shape) for tensor in tensors)
+            raise InvalidArgumentError(f"tensors of as many rows are wanted, not of {shapes}")
+    limit = shape_of(tensors[0])[0]
+    numbers = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
+    place = numbers.dequeue()
+    return [gather(tensor, place) for tensor in tensors]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -140,6 +141,7 @@ def conv2d(
 conv1d, conv3d = over_sequences_and_volumes(conv2d)
 
 
+@arguments_as(conv2d)
 def conv2d_transpose(
     inputs: Any,
     filters: int,
@@ -155,14 +157,8 @@ def conv2d_transpose(
     """The transpose of a convolution: images grow by the strides.
 
     Args:
-        inputs: [batch, height, width, channels], of a floating-point dtype.
-        filters: how many channels the result has.
-        kernel_size: [height, width] of the window, or one int for both.
         strides: by how much images grow, likewise.
         padding: "valid" or "same", in capitals or not.
-        activation: a function of a tensor.
-        use_bias: whether there is a bias.
-        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the name scope; by default "conv2d_transpose".
         variables: as for `dense`; `kernel` is [height, width, filters, channels].
 
@@ -202,6 +198,7 @@ def conv2d_transpose(
     )
 
 
+@arguments_as(conv2d)
 def separable_conv2d(
     inputs: Any,
     filters: int,
@@ -220,18 +217,10 @@ def separable_conv2d(
     """A convolution of each channel by itself, and then one of size 1 that mixes them.
 
     Args:
-        inputs: [batch, height, width, channels], of a floating-point dtype.
-        filters: how many channels the result has.
-        kernel_size: [height, width] of the window, or one int for both.
-        strides: how far the window moves, likewise.
         padding: "valid" or "same", in capitals or not, or what `fb.nn.separable_conv2d` takes.
-        dilations: the distance of the window's places, likewise.
         depth_multiplier: how many channels each channel becomes in between.
-        activation: a function of a tensor.
-        use_bias: whether there is a bias.
         depthwise_kernel: [height, width, channels, depth_multiplier], to share a variable instead
             of making `name/depthwise_kernel`.
-        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the name scope; by default "separable_conv2d".
         variables: as for `dense`; `kernel` is that of size 1, [1, 1, channels * depth_multiplier,
             filters].
@@ -290,6 +279,7 @@ def max_pooling2d(
 max_pooling1d, max_pooling3d = over_sequences_and_volumes(max_pooling2d)
 
 
+@arguments_as(max_pooling2d)
 def average_pooling2d(
     inputs: Any,
     pool_size: Any,
@@ -302,11 +292,6 @@ def average_pooling2d(
 
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
-        pool_size: [height, width] of the window, or one int for all.
-        strides: how far the window moves, likewise.
-        padding: "valid" or "same", in capitals or not.
-        data_format: "NHWC", or "NCHW" for the channels before [height, width].
-        name: the operation's name.
     """
     return _pooled("average", inputs, pool_size, strides, padding, data_format, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float32
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -37,6 +37,7 @@ from flowbook.train.layers.weights import (
 __all__ = ["dense", "dropout", "embedding", "flatten"]
 
 
+@composed
 def dense(
     inputs: Any,
     units: int,
@@ -74,12 +75,12 @@ def dense(
     inputs = layer_input(inputs, "dense")
     units = positive("units", units)
     made = KernelAndBias(use_bias, **variables)
-    with inputs.graph.as_default(), name_scope(name or "dense"):
-        kernel = made.kernel([channels_of(inputs), units], inputs.dtype)
-        product = matmul(inputs, kernel) if len(inputs.shape) == 2 else tensordot(inputs, kernel, 1)
-        return activated(made.with_bias(product, units), activation)  # type: ignore[no-any-return]
+    kernel = made.kernel([channels_of(inputs), units], inputs.dtype)
+    product = matmul(inputs, kernel) if len(inputs.shape) == 2 else tensordot(inputs, kernel, 1)
+    return activated(made.with_bias(product, units), activation)  # type: ignore[no-any-return]
 
 
+@composed
 def embedding(
     ids: Any,
     rows: int,
@@ -108,19 +109,19 @@ def embedding(
         The shape of `ids`, then `width`.
     """
     ids = convert_to_tensor(ids)
-    with ids.graph.as_default(), name_scope(name or "embedding"):
-        table = weights(
-            "table",
-            [positive("rows", rows), positive("width", width)],
-            dtype if table is None else table.dtype,
-            or_default(initializer, initializers.random_uniform(-0.05, 0.05)),
-            table,
-            regularizer,
-            trainable,
-        )
-        return embedding_lookup(table, ids)
+    table = weights(
+        "table",
+        [positive("rows", rows), positive("width", width)],
+        dtype if table is None else table.dtype,
+        or_default(initializer, initializers.random_uniform(-0.05, 0.05)),
+        table,
+        regularizer,
+        trainable,
+    )
+    return embedding_lookup(table, ids)
 
 
+@composed
 def dropout(
     inputs: Any,
     rate: Any = 0.5,
@@ -144,15 +145,15 @@ def dropout(
     """
     check_training(training)
     inputs = convert_to_tensor(inputs)
-    with inputs.graph.as_default(), name_scope(name or "dropout"):
-        if not isinstance(training, Arithmetic):
-            if not training:
-                return identity(inputs)
-            return regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
-        dropped = regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
-        return where(convert_to_tensor(training, bool_), dropped, inputs)
+    if not isinstance(training, Arithmetic):
+        if not training:
+            return identity(inputs)
+        return regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
+    dropped = regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
+    return where(convert_to_tensor(training, bool_), dropped, inputs)
 
 
+@composed
 def flatten(inputs: Any, name: str | None = None) -> Tensor:
     """All dimensions but the first as one.
 
@@ -167,10 +168,9 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
     dims = inputs.shape.dims
     if dims == ():
         raise InvalidArgumentError(f"flatten is applied to [batch, ...], not to {inputs!r}")
-    with inputs.graph.as_default(), name_scope(name or "flatten"):
-        if dims is None or any(d is None for d in dims[1:]):
-            return reshape(inputs, [shape_of(inputs)[0], -1])
-        batch = -1 if dims[0] is None else dims[0]
-        if batch == -1 and 0 in dims[1:]:
-            return reshape(inputs, [shape_of(inputs)[0], 0])
-        return reshape(inputs, [batch, math.prod(d or 0 for d in dims[1:])])
+    if dims is None or any(d is None for d in dims[1:]):
+        return reshape(inputs, [shape_of(inputs)[0], -1])
+    batch = -1 if dims[0] is None else dims[0]
+    if batch == -1 and 0 in dims[1:]:
+        return reshape(inputs, [shape_of(inputs)[0], 0])
+    return reshape(inputs, [batch, math.prod(d or 0 for d in dims[1:])])

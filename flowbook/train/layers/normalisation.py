@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
+from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.dtypes import bool as bool_
-from flowbook.graph.model.dtypes import float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -31,6 +32,7 @@ from flowbook.train.layers.weights import (
 __all__ = ["batch_normalization", "layer_normalization"]
 
 
+@composed
 def batch_normalization(
     inputs: Any,
     training: Any = False,
@@ -97,32 +99,54 @@ def batch_normalization(
     shape = [inputs.shape.as_list()[axis]]
     dtype = inputs.dtype if inputs.dtype.size >= 4 else float32
     order = [*(k for k in range(rank) if k != axis % rank), axis % rank]
-    with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
-        offset = factor = None
-        if scale:
-            initial = or_default(gamma_initializer, initializers.ones())
-            factor = weights(
-                "gamma", shape, dtype, initial, gamma, None, trainable, gamma_constraint
-            )
-        if center:
-            initial = or_default(beta_initializer, initializers.zeros())
-            offset = weights("beta", shape, dtype, initial, beta, None, trainable, beta_constraint)
-        mean = weights(
-            "moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False
+    factor, offset = _scale_and_offset(
+        shape,
+        dtype,
+        trainable,
+        (scale, gamma_initializer, gamma, gamma_constraint),
+        (center, beta_initializer, beta, beta_constraint),
+    )
+    mean = weights("moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False)
+    variance = weights(
+        "moving_variance", shape, dtype, initializers.ones(), moving_variance, trainable=False
+    )
+    factor = ones(shape, dtype) if factor is None else factor
+    offset = zeros(shape, dtype) if offset is None else offset
+    made = (factor, offset, mean, variance, epsilon)
+    is_last = order == sorted(order)
+    x = inputs if is_last else transpose(inputs, order)
+    if isinstance(training, Arithmetic) or training:
+        result = _by_batch(x, *made, training, 1.0 - momentum)
+    else:
+        result = _by_averages(x, *made)
+    return result if is_last else transpose(result, [order.index(k) for k in range(rank)])
+
+
+def _scale_and_offset(
+    shape: list[int],
+    dtype: DType,
+    trainable: bool,
+    gamma: tuple[bool, Initializer | None, Any, Constraint | None],
+    beta: tuple[bool, Initializer | None, Any, Constraint | None],
+) -> list[Any]:
+    """The variables `gamma` and `beta` of a layer, None where it has none.
+
+    Args:
+        shape: of both.
+        dtype: of both.
+        trainable: whether optimizers update them by default.
+        gamma: whether it is wanted, what it starts with, what is shared instead, its constraint.
+        beta: likewise.
+    """
+    return [
+        weights(name, shape, dtype, or_default(start, default), given, None, trainable, constraint)
+        if is_wanted
+        else None
+        for name, (is_wanted, start, given, constraint), default in (
+            ("gamma", gamma, initializers.ones()),
+            ("beta", beta, initializers.zeros()),
         )
-        variance = weights(
-            "moving_variance", shape, dtype, initializers.ones(), moving_variance, trainable=False
-        )
-        factor = ones(shape, dtype) if factor is None else factor
-        offset = zeros(shape, dtype) if offset is None else offset
-        made = (factor, offset, mean, variance, epsilon)
-        is_last = order == sorted(order)
-        x = inputs if is_last else transpose(inputs, order)
-        if isinstance(training, Arithmetic) or training:
-            result = _by_batch(x, *made, training, 1.0 - momentum)
-        else:
-            result = _by_averages(x, *made)
-        return result if is_last else transpose(result, [order.index(k) for k in range(rank)])
+    ]
 
 
 def _by_batch(
@@ -158,6 +182,8 @@ def _by_averages(
     )[0]
 
 
+@arguments_as(batch_normalization)
+@composed
 def layer_normalization(
     inputs: Any,
     epsilon: float = 1e-5,
@@ -176,30 +202,19 @@ def layer_normalization(
 
     Args:
         inputs: [..., features], of a floating-point dtype.
-        epsilon: what is added to the variance.
-        center: whether an offset `beta` is trained.
-        scale: whether a factor `gamma` is trained.
-        beta_initializer: by default zeros.
-        gamma_initializer: by default ones.
-        trainable: whether optimizers update them by default.
         beta: [features], to share a variable.
         gamma: [features], likewise.
         name: the name scope; by default "layer_normalization".
-        beta_constraint: as for `batch_normalization`.
-        gamma_constraint: likewise.
 
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
     """
     inputs = layer_input(inputs, "layer_normalization")
     shape, dtype = [channels_of(inputs)], inputs.dtype
-    with inputs.graph.as_default(), name_scope(name or "layer_normalization"):
-        offset = factor = None
-        if scale:
-            initial = or_default(gamma_initializer, initializers.ones())
-            factor = weights(
-                "gamma", shape, dtype, initial, gamma, None, trainable, gamma_constraint
-            )
-        if center:
-            initial = or_default(beta_initializer, initializers.zeros())
-            offset = weights("beta", shape, dtype, initial, beta, None, trainable, beta_constraint)
-        return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)
+    factor, offset = _scale_and_offset(
+        shape,
+        dtype,
+        trainable,
+        (scale, gamma_initializer, gamma, gamma_constraint),
+        (center, beta_initializer, beta, beta_constraint),
+    )
+    return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)

@@ -8,6 +8,8 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.dynamic_rnn import dynamic_rnn
 from flowbook.graph.control_flow.static_rnn import static_rnn
+from flowbook.graph.definition.composed import composed
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -51,6 +53,7 @@ def _initial(inputs: Tensor, units: int) -> Tensor:
     return zeros([shape_of(inputs)[0] if batch is None else batch, units], inputs.dtype)
 
 
+@composed
 def lstm(
     inputs: Any,
     units: int,
@@ -96,31 +99,31 @@ def lstm(
     inputs = layer_input(inputs, "lstm", 3)
     units = positive("units", units)
     unroll = _is_unrolled(inputs, unroll)
-    with inputs.graph.as_default(), name_scope(name or "lstm"):
-        kernel = weights(
-            "kernel",
-            [channels_of(inputs) + units, 4 * units],
-            inputs.dtype,
-            or_default(kernel_initializer, initializers.glorot_uniform()),
-            kernel,
-            kernel_regularizer,
-            trainable,
-        )
-        initial = or_default(bias_initializer, initializers.zeros())
-        bias = weights("bias", [4 * units], inputs.dtype, initial, bias, None, trainable)
-        # Read once, before all steps.
-        kernel, bias = convert_to_tensor(kernel), convert_to_tensor(bias)
-        if initial_state is None:
-            start = _initial(inputs, units)
-            initial_state = (start, start)
-        initial_state = recurrent.LSTMState(*initial_state)
+    kernel = weights(
+        "kernel",
+        [channels_of(inputs) + units, 4 * units],
+        inputs.dtype,
+        or_default(kernel_initializer, initializers.glorot_uniform()),
+        kernel,
+        kernel_regularizer,
+        trainable,
+    )
+    initial = or_default(bias_initializer, initializers.zeros())
+    bias = weights("bias", [4 * units], inputs.dtype, initial, bias, None, trainable)
+    # Read once, before all steps.
+    kernel, bias = convert_to_tensor(kernel), convert_to_tensor(bias)
+    if initial_state is None:
+        start = _initial(inputs, units)
+        initial_state = (start, start)
+    initial_state = recurrent.LSTMState(*initial_state)
 
-        def cell(x: Any, state: Any) -> tuple[Any, Any]:
-            return recurrent.lstm_cell(x, state, kernel, bias, forget_bias)
+    def cell(x: Any, state: Any) -> tuple[Any, Any]:
+        return recurrent.lstm_cell(x, state, kernel, bias, forget_bias)
 
-        return _over_steps(inputs, cell, initial_state, sequence_length, unroll)
+    return _over_steps(inputs, cell, initial_state, sequence_length, unroll)
 
 
+@arguments_as(lstm)
 def gru(
     inputs: Any,
     units: int,
@@ -139,20 +142,15 @@ def gru(
     """A layer of gated recurrent units.
 
     Args:
-        inputs: [batch, steps, width], of a floating-point dtype.
-        units: the width of the state.
         initial_state: [batch, units]; by default zeros.
         sequence_length: [batch], int: how many steps of each example count.
         kernel_initializer: what the kernels start with; by default Glorot's uniform. The gates'
             biases start with ones, the candidates' with zeros.
         kernel_regularizer: a penalty on the kernels (see `regularization_loss`).
-        trainable: whether optimizers update the variables by default.
         gate_kernel: [width + units, 2 units], the gates in the order r, u, to share a variable.
         gate_bias: [2 units], likewise.
         candidate_kernel: [width + units, units], likewise.
         candidate_bias: [units], likewise.
-        unroll: whether each step has operations of its own, which runs faster and is built slower
-            than a loop; by default where the number of steps is known.
         name: the name scope; by default "gru".
 
     Returns:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.building.scopes import init_scope
+from flowbook.graph.definition.descriptions import arguments_as
 from flowbook.graph.functions.template import template
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -78,6 +79,7 @@ def rnn_cell(
     return sized(template(cell, name or "rnn_cell"), units, units)
 
 
+@arguments_as(rnn_cell)
 def lstm_cell(
     units: int,
     forget_bias: float = 1.0,
@@ -88,10 +90,7 @@ def lstm_cell(
     """A cell of long short-term memory, with variables of its own; see `fb.nn.lstm_cell`.
 
     Args:
-        units: the width of the state.
         forget_bias: what is added to the forget gate.
-        activation: a function of a tensor.
-        kernel_initializer: what the kernel starts with; by default Glorot's uniform.
         name: the name scope; by default "lstm_cell".
 
     Returns:

@@ -56,7 +56,7 @@ def test_without_cupy_the_error_says_what_to_install(
     options: Any, monkeypatch: pytest.MonkeyPatch, nothing_known: None
 ) -> None:
     monkeypatch.setattr(cuda, "find_spec", lambda name: None)
-    assert "CuPy, which is not installed: pip install 'flowbook[gpu]'" in run_on_gpu(**options)
+    assert "CuPy, which is not installed: pip install 'cupy-cuda12x[ctk]'" in run_on_gpu(**options)
 
 
 @pytest.mark.parametrize("options", [{}, {"devices": ["gpu:0"]}])

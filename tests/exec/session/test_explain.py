@@ -161,6 +161,7 @@ def test_long_paths_are_cut():
     ("devices", "message"),
     [
         (["/job:worker"], "says no kind of device"),
+        (["gpuu:0"], r"no kind of device that is known(.|\n)*did you mean gpu\?"),
         (["gpu:0", "gpu:0"], "names one twice"),
         ("gpu:0", "devices is a list of names"),
         ([3], "named by a string"),

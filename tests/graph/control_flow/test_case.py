@@ -59,6 +59,14 @@ class TestCase:
             sess.run(act, {x: -1.0})
             assert sess.run(counter) == 5
 
+    @pytest.mark.parametrize("exclusive", [False, True])
+    def test_without_a_pair_there_is_the_default(self, exclusive):
+        x = fb.placeholder(fb.float32, [])
+        for pairs in ([], {}):
+            y = fb.case(pairs, lambda: x * 2, exclusive=exclusive)
+            with fb.Session() as sess:
+                assert sess.run(y, {x: 3.0}) == 6
+
     @pytest.mark.parametrize("count", [1, 2, 3])
     def test_without_a_default_one_has_to_be_true(self, count):
         x = fb.placeholder(fb.float32, [], name="x")

@@ -160,6 +160,20 @@ def test_a_control_edge_from_what_is_dead_kills(x: fb.Tensor) -> None:
         assert sess.run(v) == 1
 
 
+def test_what_sees_dead_ends_may_wait_for_both_branches(x: fb.Tensor) -> None:
+    written = [fb.Variable(0.0), fb.Variable(0.0)]
+    sides = fb.control_flow.switch(x, x > 0)
+    writes = [fb.assign_add(v, side) for v, side in zip(written, sides, strict=True)]
+    with fb.control_dependencies(writes):
+        after = fb.control_flow.control_trigger()
+    with fb.Session() as sess:
+        sess.run(after, {x: -1.0})
+        sess.run(after, {x: 3.0})
+        assert sess.run(written) == [-1, 3]
+    with fb.control_dependencies(writes), pytest.raises(fb.errors.InvalidArgumentError):
+        fb.no_op()
+
+
 def test_merge_tells_which(x: fb.Tensor) -> None:
     no, yes = fb.control_flow.switch(x, x > 0)
     merged = fb.control_flow.merge([no * 2.0, yes * 3.0])

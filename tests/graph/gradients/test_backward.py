@@ -74,6 +74,18 @@ def test_what_is_unconnected_gets_none_or_zeros() -> None:
         fb.gradients(y, x, unconnected_gradients="ones")
 
 
+def test_what_has_no_gradient_contributes_nothing_beside_what_has() -> None:
+    x = fb.constant(2.0)
+    loop = fb.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t * x), (0, x))
+    with fb.Session() as sess:
+        assert sess.run(fb.gradients(loop, x)) == [32.0]
+    assert evaluate(fb.gradients([x > 0, x * x], x, grad_ys=[None, 10.0])) == [40.0]
+    with pytest.raises(fb.errors.InvalidTypeError, match="is int32, which has no gradient"):
+        fb.gradients([loop[0]], x)
+    with pytest.raises(fb.errors.InvalidTypeError, match="is bool, which has no gradient"):
+        fb.gradients([x > 0, x * x], x, grad_ys=[True, None])
+
+
 def test_slices_are_scaled_without_the_whole() -> None:
     table = fb.Variable(fb.ones([4, 2]))
     [rows] = fb.gradients(fb.gather(table, [1, 3, 1]) * 3.0, table)

@@ -474,6 +474,33 @@ def test_within_a_body() -> None:
         assert close(sess.run(t, {x: 2.0}), 3 * 0.6**3)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
+def test_within_a_body_there_is_none_by_what_a_variable_began_as(depth: int) -> None:
+    x = fb.placeholder(fb.float64, [], name="x")
+    one = fb.constant(1, fb.int64)
+    ways = {
+        "through it": lambda t: fb.gradients(t * t * x, [x])[0],
+        "stopped": lambda t: fb.gradients(fb.stop_gradient(t) ** 2 * x, [x])[0],
+        "as a constant": lambda t: fb.gradients(t * t * x, [x], stop_gradients=[t])[0],
+    }
+
+    def built(way: Any) -> Any:
+        def body(i: Any, t: Any) -> Any:
+            if depth == 1:
+                return i + 1, way(t)
+            return i + 1, fb.while_loop(lambda j, _: j < 1, lambda j, _: (j + 1, way(t)), (0, t))[1]
+
+        return fb.while_loop(lambda i, _: i < 3, body, (one, x + 1.0))[1]
+
+    with fb.Session() as sess:
+        # The square of what the iteration before gave: first 3, then 9.
+        for name in ("stopped", "as a constant"):
+            assert sess.run(built(ways[name]), {x: 2.0}) == 81
+    with pytest.raises(fb.errors.InvalidArgumentError, match="which begins as 'Add") as caught:
+        built(ways["through it"])
+    assert "fb.stop_gradient(variable)" in str(caught.value)
+
+
 def test_training_in_a_loop() -> None:
     w = fb.Variable(5.0)
 

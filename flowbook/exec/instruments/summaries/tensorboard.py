@@ -1,6 +1,6 @@
 """TensorBoard's event format: the one module that knows the `tensorboard` package.
 
-It comes with `pip install 'flowbook[tensorboard]'` and is imported on first use.
+It comes with the extra `tensorboard` and is imported on first use.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def protocol() -> Any:
         raise UnimplementedError(
             "log directories are in TensorBoard's format, and tensorboard or google-crc32c is not "
             "installed",
-            hint="pip install 'flowbook[tensorboard]'",
+            hint="pip install tensorboard google-crc32c",
         ) from None
     return SimpleNamespace(event=event_pb2, graph=graph_pb2, summary=summary_pb2, types=types_pb2)
 

@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.arguments import constant_operation, value_of
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
@@ -252,6 +253,7 @@ identity = OpDef(
 )
 
 
+@composed("IdentityN")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """The same values, as operations of their own: `identity` of each of several tensors.
 
@@ -259,8 +261,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
         input: a list of tensors.
         name: the name scope.
     """
-    with name_scope(name or "IdentityN"):
-        return [identity(tensor) for tensor in input]
+    return [identity(tensor) for tensor in input]
 
 
 stop_gradient = OpDef(

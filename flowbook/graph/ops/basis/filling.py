@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import (
     constant_value,
     elementwise,
@@ -388,6 +389,7 @@ def eye(
     return result
 
 
+@composed
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
     """The coordinates of a grid's points, from those along each axis.
 
@@ -412,17 +414,16 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     """
     if indexing not in ("xy", "ij"):
         raise InvalidArgumentError(f"indexing is 'xy' or 'ij', not {indexing!r}")
-    with name_scope(name or "meshgrid"):
-        order = list(builtins.range(len(args)))
-        if indexing == "xy" and len(args) > 1:
-            order[:2] = 1, 0
-        vectors = [reshape(arg, [-1]) for arg in args]
-        shape = shape_argument([_count(vectors[i]) for i in order])
-        along = [[-1 if j == i else 1 for j in order] for i in builtins.range(len(args))]
-        return [
-            broadcast_to_op(reshape(vector, dims), shape)
-            for vector, dims in zip(vectors, along, strict=True)
-        ]
+    order = list(builtins.range(len(args)))
+    if indexing == "xy" and len(args) > 1:
+        order[:2] = 1, 0
+    vectors = [reshape(arg, [-1]) for arg in args]
+    shape = shape_argument([_count(vectors[i]) for i in order])
+    along = [[-1 if j == i else 1 for j in order] for i in builtins.range(len(args))]
+    return [
+        broadcast_to_op(reshape(vector, dims), shape)
+        for vector, dims in zip(vectors, along, strict=True)
+    ]
 
 
 def _count(vector: Tensor) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
@@ -172,11 +173,11 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     return size_op(input, out_type=wanted, name=name)
 
 
+@composed("ShapeN")
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, as the run finds them: a list of vectors as of `shape`."""
     wanted = _index_dtype(out_type)
-    with name_scope(name or "ShapeN"):
-        return [shape(tensor, wanted) for tensor in input]
+    return [shape(tensor, wanted) for tensor in input]
 
 
 def _index_dtype(dtype: Any) -> Any:

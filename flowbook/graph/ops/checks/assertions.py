@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -157,16 +156,15 @@ def _of_two(name: str, symbol: str, condition: OpDef, words: str) -> Callable[..
         name: str | None = None,
     ) -> Operation:
         what = f"x {symbol} y does not hold for all elements"
-        with name_scope(name or check.__name__) as scope, located(check.__name__):
-            x, y = _both(x, y)
-            shown = _shown(what, message, data, x=x, y=y)
-            return _hold_throughout(condition, x, y, shown, summarize, scope)
+        x, y = _both(x, y)
+        shown = _shown(what, message, data, x=x, y=y)
+        return _hold_throughout(condition, x, y, shown, summarize, name)
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"Fail the step unless `x` {words} `y`, for all elements." + _CHECKED.format(
         y="\n        y: of the same dtype; the two broadcast.", default="`x` and `y`"
     )
-    return check
+    return composed(check)
 
 
 def _of_sign(name: str, symbol: str, condition: OpDef, words: str) -> Callable[..., Operation]:
@@ -178,17 +176,16 @@ def _of_sign(name: str, symbol: str, condition: OpDef, words: str) -> Callable[.
         name: str | None = None,
     ) -> Operation:
         what = f"x {symbol} 0 does not hold for all elements"
-        with name_scope(name or check.__name__) as scope, located(check.__name__):
-            x = convert_to_tensor(x)
-            shown = _shown(what, message, data, x=x)
-            zero = convert_to_tensor(np.zeros((), x.dtype.numpy))
-            return _hold_throughout(condition, x, zero, shown, summarize, scope)
+        x = convert_to_tensor(x)
+        shown = _shown(what, message, data, x=x)
+        zero = convert_to_tensor(np.zeros((), x.dtype.numpy))
+        return _hold_throughout(condition, x, zero, shown, summarize, name)
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"Fail the step unless `x` is {words}, for all elements." + _CHECKED.format(
         y="", default="`x`"
     )
-    return check
+    return composed(check)
 
 
 def _both(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -210,28 +207,33 @@ def _shown(
 
 
 def _hold_throughout(
-    condition: OpDef, x: Tensor, y: Tensor, shown: list[Any], summarize: int | None, scope: str
+    condition: OpDef,
+    x: Tensor,
+    y: Tensor,
+    shown: list[Any],
+    summarize: int | None,
+    name: str | None,
 ) -> Operation:
     """An assertion that a condition of two tensors holds for all elements."""
     known = constant_value(x), constant_value(y)
     if known[0] is None or known[1] is None:
-        return Assert(reduce_all(condition(x, y)), shown, summarize, name=scope)
+        return Assert(reduce_all(condition(x, y)), shown, summarize, name=name)
     try:
         assert condition.kernel is not None
         holds = condition.kernel(np, *known)
     except ValueError:
         condition(x, y)  # Says why the two do not broadcast.
         raise
-    return _decided(bool(np.all(holds)), shown, summarize, scope)
+    return _decided(bool(np.all(holds)), shown, summarize, name)
 
 
 def _decided(
-    holds: bool, shown: list[Any], summarize: int | None = None, scope: str | None = None
+    holds: bool, shown: list[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """What becomes of an assertion whose condition is known already."""
     if not holds:
         raise _failed([_now(item) for item in shown], 3 if summarize is None else summarize)
-    return no_op(name=scope)
+    return no_op(name=name)
 
 
 def _now(item: Any) -> Any:
@@ -253,6 +255,7 @@ assert_non_negative = _of_sign("assert_non_negative", ">=", greater_equal, "not 
 assert_non_positive = _of_sign("assert_non_positive", "<=", less_equal, "not positive")
 
 
+@composed
 def assert_near(
     x: Any,
     y: Any,
@@ -278,20 +281,20 @@ def assert_near(
     Raises:
         InvalidArgumentError: in the run, if it does not hold.
     """
-    with name_scope(name or "assert_near") as scope:
-        x, y = _both(x, y)
-        if not x.dtype.is_floating:
-            raise InvalidTypeError(
-                f"assert_near takes floating-point tensors, not {x.dtype.name}",
-                hint="fb.assert_equal compares integers",
-            )
-        least = 10 * float(finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
-        bounds = [convert_to_tensor(least if t is None else t, x.dtype) for t in (rtol, atol)]
-        near = less_equal(abs_of(x - y), bounds[1] + bounds[0] * abs_of(y))
-        shown = _shown("x and y are not near throughout", message, data, x=x, y=y)
-        return Assert(reduce_all(near), shown, summarize, name=scope)
+    x, y = _both(x, y)
+    if not x.dtype.is_floating:
+        raise InvalidTypeError(
+            f"assert_near takes floating-point tensors, not {x.dtype.name}",
+            hint="fb.assert_equal compares integers",
+        )
+    least = 10 * float(finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
+    bounds = [convert_to_tensor(least if t is None else t, x.dtype) for t in (rtol, atol)]
+    near = less_equal(abs_of(x - y), bounds[1] + bounds[0] * abs_of(y))
+    shown = _shown("x and y are not near throughout", message, data, x=x, y=y)
+    return Assert(reduce_all(near), shown, summarize, name=name)
 
 
+@composed
 def assert_rank(
     x: Any,
     rank: Any,
@@ -313,9 +316,10 @@ def assert_rank(
     Raises:
         InvalidArgumentError: if it has another; in the run, where it is known only then.
     """
-    return _rank("assert_rank", x, [rank], equal, data, summarize, message, name)
+    return _rank(x, [rank], equal, data, summarize, message, name)
 
 
+@composed
 def assert_rank_at_least(
     x: Any,
     rank: Any,
@@ -325,9 +329,10 @@ def assert_rank_at_least(
     name: str | None = None,
 ) -> Operation:
     """Fail the step unless `x` has at least so many dimensions. Arguments as for `assert_rank`."""
-    return _rank("assert_rank_at_least", x, [rank], greater_equal, data, summarize, message, name)
+    return _rank(x, [rank], greater_equal, data, summarize, message, name)
 
 
+@composed
 def assert_rank_in(
     x: Any,
     ranks: Sequence[Any],
@@ -340,11 +345,10 @@ def assert_rank_in(
 
     Arguments as for `assert_rank`, with a sequence `ranks`.
     """
-    return _rank("assert_rank_in", x, list(ranks), equal, data, summarize, message, name)
+    return _rank(x, list(ranks), equal, data, summarize, message, name)
 
 
 def _rank(
-    what: str,
     x: Any,
     ranks: list[Any],
     condition: OpDef,
@@ -353,26 +357,25 @@ def _rank(
     message: str | None,
     name: str | None,
 ) -> Operation:
-    with name_scope(name or what) as scope:
-        x = convert_to_tensor(x)
-        wanted = [convert_to_tensor(rank, int32) for rank in ranks]
-        for rank in wanted:
-            if rank.shape.rank not in (None, 0):
-                raise InvalidArgumentError(f"a rank is a scalar, not of shape {rank.shape}")
-        numbers = [constant_value(rank) for rank in wanted]
-        words = "at least " if condition is greater_equal else ""
-        listed = " or ".join("?" if n is None else str(n) for n in numbers)
-        first = f"{x.name} {x.shape} has not {words}{listed} dimensions"
-        shown = [f"{message}: {first}" if message else first, *(data or [])]
-        if x.shape.rank is not None and all(n is not None for n in numbers):
-            assert condition.kernel is not None
-            holds = any(condition.kernel(np, x.shape.rank, n) for n in numbers)
-            return _decided(holds, shown, summarize, scope)
-        actual = rank_of(x)
-        found = [condition(actual, rank) for rank in wanted]
-        if data is None:
-            shown += ["but the shape", shape_of(x)]
-        return Assert(reduce_any(stack(found)), shown, summarize, name=scope)
+    x = convert_to_tensor(x)
+    wanted = [convert_to_tensor(rank, int32) for rank in ranks]
+    for rank in wanted:
+        if rank.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"a rank is a scalar, not of shape {rank.shape}")
+    numbers = [constant_value(rank) for rank in wanted]
+    words = "at least " if condition is greater_equal else ""
+    listed = " or ".join("?" if n is None else str(n) for n in numbers)
+    first = f"{x.name} {x.shape} has not {words}{listed} dimensions"
+    shown = [f"{message}: {first}" if message else first, *(data or [])]
+    if x.shape.rank is not None and all(n is not None for n in numbers):
+        assert condition.kernel is not None
+        holds = any(condition.kernel(np, x.shape.rank, n) for n in numbers)
+        return _decided(holds, shown, summarize, name)
+    actual = rank_of(x)
+    found = [condition(actual, rank) for rank in wanted]
+    if data is None:
+        shown += ["but the shape", shape_of(x)]
+    return Assert(reduce_any(stack(found)), shown, summarize, name=name)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -90,6 +90,7 @@ assert_shapes_op: OpDef[Operation] = OpDef(
 
 
 @assert_shapes_op.front
+@composed
 def assert_shapes(
     shapes: Any,
     data: Sequence[Any] | None = None,
@@ -123,30 +124,27 @@ def assert_shapes(
     >>> with fb.control_dependencies([check]):
     ...     y = x @ w
     """
-    with name_scope(name or "assert_shapes") as scope:
-        pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
-        tensors, sizes = [], []
-        for pair in pairs:
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise InvalidTypeError(
-                    f"'shapes' are pairs of a tensor and its shape, not {pair!r}"
-                )
-            tensors.append(convert_to_tensor(pair[0]))
-            sizes.append(_sizes(pair[1]))
-        how: dict[str, Any] = {
-            "names": [t.name for t in tensors],
-            "sizes": sizes,
-            "message": f"{message}: " if message else "",
-        }
-        _no_conflict(tensors, **how)
-        if all(t.shape.is_fully_defined for t in tensors):
-            return no_op(name=scope)
-        return assert_shapes_op(
-            [*tensors, *(data or [])],
-            **how,
-            summarize=3 if summarize is None else summarize,
-            name=scope,
-        )
+    pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
+    tensors, sizes = [], []
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise InvalidTypeError(f"'shapes' are pairs of a tensor and its shape, not {pair!r}")
+        tensors.append(convert_to_tensor(pair[0]))
+        sizes.append(_sizes(pair[1]))
+    how: dict[str, Any] = {
+        "names": [t.name for t in tensors],
+        "sizes": sizes,
+        "message": f"{message}: " if message else "",
+    }
+    _no_conflict(tensors, **how)
+    if all(t.shape.is_fully_defined for t in tensors):
+        return no_op(name=name)
+    return assert_shapes_op(
+        [*tensors, *(data or [])],
+        **how,
+        summarize=3 if summarize is None else summarize,
+        name=name,
+    )
 
 
 def _sizes(shape: Any) -> Sizes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -32,6 +32,7 @@ _YUV = np.array(
 )
 
 
+@composed
 def rgb_to_yiq(images: Any) -> Tensor:
     """Images of red, green and blue as YIQ, the colours of American television.
 
@@ -44,14 +45,16 @@ def rgb_to_yiq(images: Any) -> Tensor:
     Raises:
         InvalidArgumentError: if the images are not of such a shape or dtype.
     """
-    return _mixed("rgb_to_yiq", images, _YIQ)
+    return _mixed(images, _YIQ)
 
 
+@composed
 def yiq_to_rgb(images: Any) -> Tensor:
     """What `rgb_to_yiq` came from. Arguments likewise."""
-    return _mixed("yiq_to_rgb", images, np.linalg.inv(_YIQ))
+    return _mixed(images, np.linalg.inv(_YIQ))
 
 
+@composed
 def rgb_to_yuv(images: Any) -> Tensor:
     """Images of red, green and blue as YUV, the colours of European television.
 
@@ -64,24 +67,24 @@ def rgb_to_yuv(images: Any) -> Tensor:
     Raises:
         InvalidArgumentError: if the images are not of such a shape or dtype.
     """
-    return _mixed("rgb_to_yuv", images, _YUV)
+    return _mixed(images, _YUV)
 
 
+@composed
 def yuv_to_rgb(images: Any) -> Tensor:
     """What `rgb_to_yuv` came from. Arguments likewise."""
-    return _mixed("yuv_to_rgb", images, np.linalg.inv(_YUV))
+    return _mixed(images, np.linalg.inv(_YUV))
 
 
-def _mixed(what: str, images: Any, matrix: Any) -> Tensor:
-    with name_scope(what):
-        images = convert_to_tensor(images)
-        if images.dtype not in FLOATS:
-            raise InvalidTypeError(
-                f"images are of a floating-point dtype, not {images.dtype.name}",
-                hint="fb.image.convert_image_dtype(images, fb.float32)",
-            )
-        if images.shape.dims is not None and (
-            not images.shape.dims or images.shape.dims[-1] not in (3, None)
-        ):
-            raise InvalidArgumentError(f"images are [..., 3], not of shape {images.shape}")
-        return tensordot(images, matrix.astype(images.dtype.numpy), 1)
+def _mixed(images: Any, matrix: Any) -> Tensor:
+    images = convert_to_tensor(images)
+    if images.dtype not in FLOATS:
+        raise InvalidTypeError(
+            f"images are of a floating-point dtype, not {images.dtype.name}",
+            hint="fb.image.convert_image_dtype(images, fb.float32)",
+        )
+    if images.shape.dims is not None and (
+        not images.shape.dims or images.shape.dims[-1] not in (3, None)
+    ):
+        raise InvalidArgumentError(f"images are [..., 3], not of shape {images.shape}")
+    return tensordot(images, matrix.astype(images.dtype.numpy), 1)

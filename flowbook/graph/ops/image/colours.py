@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, bfloat16, float16, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 
+@composed("convert_image")
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
@@ -66,37 +68,36 @@ def convert_image_dtype(
             wrap around.
         name: the operation's name.
     """
-    with name_scope(name or "convert_image") as scope:
-        image, wanted = convert_to_tensor(image), as_dtype(dtype)
-        for used in (image.dtype, wanted):
-            if not (used.is_integer or used.is_floating):
-                raise InvalidTypeError(f"pixels are integers or floats, not {used.name}")
-        given: DType = image.dtype
-        if given is wanted:
-            return identity(image, name=scope)
-        if given.is_integer and wanted.is_integer:
-            return _rescaled(image, wanted, saturate, scope)
-        if wanted.is_floating:
-            if given.is_floating:
-                return cast(image, wanted, name=scope)
-            least = 1.0 / float(given.max)
-            return multiply(cast(image, wanted), least, name=scope)
-        if given in (bfloat16, float16):
-            # They have not as many numbers, and float16 ends at 65504.
-            image = cast(image, float32)
-        # Half a step more, so that 1 is not the only number that becomes the greatest.
-        scaled = image * np.asarray(float(wanted.max) + 0.5, image.dtype.numpy)
-        return _as_integers(scaled, wanted, saturate, scope)
+    image, wanted = convert_to_tensor(image), as_dtype(dtype)
+    for used in (image.dtype, wanted):
+        if not (used.is_integer or used.is_floating):
+            raise InvalidTypeError(f"pixels are integers or floats, not {used.name}")
+    given: DType = image.dtype
+    if given is wanted:
+        return identity(image, name=name)
+    if given.is_integer and wanted.is_integer:
+        return _rescaled(image, wanted, saturate, name)
+    if wanted.is_floating:
+        if given.is_floating:
+            return cast(image, wanted, name=name)
+        least = 1.0 / float(given.max)
+        return multiply(cast(image, wanted), least, name=name)
+    if given in (bfloat16, float16):
+        # They have not as many numbers, and float16 ends at 65504.
+        image = cast(image, float32)
+    # Half a step more, so that 1 is not the only number that becomes the greatest.
+    scaled = image * np.asarray(float(wanted.max) + 0.5, image.dtype.numpy)
+    return _as_integers(scaled, wanted, saturate, name)
 
 
-def _rescaled(image: Tensor, wanted: DType, saturate: bool, scope: str) -> Tensor:
+def _rescaled(image: Tensor, wanted: DType, saturate: bool, name: str | None) -> Tensor:
     steps, new_steps = int(image.dtype.max) + 1, int(wanted.max) + 1
     if steps > new_steps:
         fewer = floordiv(image, np.asarray(steps // new_steps, image.dtype.numpy))
-        return _as_integers(fewer, wanted, saturate, scope)
+        return _as_integers(fewer, wanted, saturate, name)
     wider = _as_integers(image, wanted, saturate, None)
     factor = np.asarray(new_steps // steps, wanted.numpy)
-    return multiply(wider, factor, name=scope)
+    return multiply(wider, factor, name=name)
 
 
 def _as_integers(image: Tensor, wanted: DType, saturate: bool, scope: str | None) -> Tensor:
@@ -126,8 +127,8 @@ def _as_floats(image: Any) -> tuple[Tensor, DType]:
     return convert_image_dtype(tensor, float32), given
 
 
-def _back(image: Tensor, given: DType, scope: str) -> Tensor:
-    return convert_image_dtype(image, given, saturate=True, name=scope)
+def _back(image: Tensor, given: DType, name: str | None) -> Tensor:
+    return convert_image_dtype(image, given, saturate=True, name=name)
 
 
 def scalar_like(value: Any, like: Tensor) -> Any:
@@ -194,6 +195,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         return _back(power * scalar_like(gain, floats), given, scope)
 
 
+@composed
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Images of one channel, from the weights that the eye gives to red, green and blue.
 
@@ -204,25 +206,24 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     Returns:
         [..., 1] of the same dtype.
     """
-    with name_scope(name or "rgb_to_grayscale") as scope:
-        floats, given = _as_floats(images)
-        _check_rgb(floats)
-        weights = np.array([0.2989, 0.5870, 0.1140], floats.dtype.numpy)
-        return _back(reduce_sum(floats * weights, -1, keepdims=True), given, scope)
+    floats, given = _as_floats(images)
+    _check_rgb(floats)
+    weights = np.array([0.2989, 0.5870, 0.1140], floats.dtype.numpy)
+    return _back(reduce_sum(floats * weights, -1, keepdims=True), given, name)
 
 
+@composed
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Images of three equal channels, [..., 3], from images of one, [..., 1]."""
-    with name_scope(name or "grayscale_to_rgb") as scope:
-        images = convert_to_tensor(images)
-        dims = images.shape.dims
-        if dims is not None and (len(dims) < 2 or dims[-1] not in (None, 1)):
-            raise InvalidArgumentError(
-                f"grayscale images are [..., height, width, 1], not of the shape {images.shape}"
-            )
-        if dims is None or dims[-1] is None:
-            images = expand_dims(squeeze(images, -1), -1)
-        return concat([images] * 3, -1, name=scope)
+    images = convert_to_tensor(images)
+    dims = images.shape.dims
+    if dims is not None and (len(dims) < 2 or dims[-1] not in (None, 1)):
+        raise InvalidArgumentError(
+            f"grayscale images are [..., height, width, 1], not of the shape {images.shape}"
+        )
+    if dims is None or dims[-1] is None:
+        images = expand_dims(squeeze(images, -1), -1)
+    return concat([images] * 3, -1, name=name)
 
 
 def _check_rgb(images: Tensor) -> None:
@@ -243,6 +244,7 @@ def _floating(images: Any) -> Tensor:
     return tensor
 
 
+@composed
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value of colours.
 
@@ -254,22 +256,22 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
         [..., 3] of the same dtype: the hue in [0, 1) where 0 is red, 1/3 green and 2/3 blue; the
         saturation and the value in [0, 1]. Grey has the hue 0.
     """
-    with name_scope(name or "rgb_to_hsv") as scope:
-        images = _floating(images)
-        red, green, blue = (images[..., i] for i in range(3))
-        value, least = reduce_max(images, -1), reduce_min(images, -1)
-        spread = value - least
-        # Where a divisor is 0 what is divided by 1 is not taken, nor is its gradient.
-        saturation = where(value > 0.0, spread / where(value > 0.0, value, 1.0), 0.0)
-        sixth = 1.0 / (6.0 * where(spread > 0.0, spread, 1.0))
-        of_red, of_green = (green - blue) * sixth, (blue - red) * sixth + 2.0 / 6.0
-        of_blue = (red - green) * sixth + 4.0 / 6.0
-        hue = where(equal(value, red), of_red, where(equal(value, green), of_green, of_blue))
-        hue = where(spread > 0.0, hue, 0.0)
-        hue = where(hue < 0.0, hue + 1.0, hue)
-        return stack([hue, saturation, value], -1, name=scope)
+    images = _floating(images)
+    red, green, blue = (images[..., i] for i in range(3))
+    value, least = reduce_max(images, -1), reduce_min(images, -1)
+    spread = value - least
+    # Where a divisor is 0 what is divided by 1 is not taken, nor is its gradient.
+    saturation = where(value > 0.0, spread / where(value > 0.0, value, 1.0), 0.0)
+    sixth = 1.0 / (6.0 * where(spread > 0.0, spread, 1.0))
+    of_red, of_green = (green - blue) * sixth, (blue - red) * sixth + 2.0 / 6.0
+    of_blue = (red - green) * sixth + 4.0 / 6.0
+    hue = where(equal(value, red), of_red, where(equal(value, green), of_green, of_blue))
+    hue = where(spread > 0.0, hue, 0.0)
+    hue = where(hue < 0.0, hue + 1.0, hue)
+    return stack([hue, saturation, value], -1, name=name)
 
 
+@composed
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Red, green and blue of colours given by hue, saturation and value.
 
@@ -277,19 +279,19 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
         images: [..., 3] of a floating-point dtype; hues are in [0, 1].
         name: the name scope.
     """
-    with name_scope(name or "hsv_to_rgb") as scope:
-        images = _floating(images)
-        hue, saturation, value = (images[..., i] for i in range(3))
-        around = hue * 6.0
-        full = [
-            clip_by_value(abs_of(around - 3.0) - 1.0, 0.0, 1.0),
-            clip_by_value(2.0 - abs_of(around - 2.0), 0.0, 1.0),
-            clip_by_value(2.0 - abs_of(around - 4.0), 0.0, 1.0),
-        ]
-        grey = 1.0 - saturation
-        return stack([(grey + saturation * c) * value for c in full], -1, name=scope)
+    images = _floating(images)
+    hue, saturation, value = (images[..., i] for i in range(3))
+    around = hue * 6.0
+    full = [
+        clip_by_value(abs_of(around - 3.0) - 1.0, 0.0, 1.0),
+        clip_by_value(2.0 - abs_of(around - 2.0), 0.0, 1.0),
+        clip_by_value(2.0 - abs_of(around - 4.0), 0.0, 1.0),
+    ]
+    grey = 1.0 - saturation
+    return stack([(grey + saturation * c) * value for c in full], -1, name=name)
 
 
+@composed
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """Images with their hues turned.
 
@@ -301,14 +303,14 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     Returns:
         Images of the same dtype.
     """
-    with name_scope(name or "adjust_hue") as scope:
-        floats, given = _as_floats(image)
-        hsv = rgb_to_hsv(floats)
-        hue = hsv[..., :1] + scalar_like(delta, floats)
-        turned = concat([hue - floor(hue), hsv[..., 1:]], -1)
-        return _back(hsv_to_rgb(turned), given, scope)
+    floats, given = _as_floats(image)
+    hsv = rgb_to_hsv(floats)
+    hue = hsv[..., :1] + scalar_like(delta, floats)
+    turned = concat([hue - floor(hue), hsv[..., 1:]], -1)
+    return _back(hsv_to_rgb(turned), given, name)
 
 
+@composed
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """Images with their saturation multiplied, and kept within [0, 1].
 
@@ -320,12 +322,11 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     Returns:
         Images of the same dtype.
     """
-    with name_scope(name or "adjust_saturation") as scope:
-        floats, given = _as_floats(image)
-        hsv = rgb_to_hsv(floats)
-        saturation = clip_by_value(hsv[..., 1:2] * scalar_like(saturation_factor, floats), 0.0, 1.0)
-        changed = concat([hsv[..., :1], saturation, hsv[..., 2:]], -1)
-        return _back(hsv_to_rgb(changed), given, scope)
+    floats, given = _as_floats(image)
+    hsv = rgb_to_hsv(floats)
+    saturation = clip_by_value(hsv[..., 1:2] * scalar_like(saturation_factor, floats), 0.0, 1.0)
+    changed = concat([hsv[..., :1], saturation, hsv[..., 2:]], -1)
+    return _back(hsv_to_rgb(changed), given, name)
 
 
 def _between(low: Any, high: Any, seed: int | None, order: bool = True) -> Tensor:
@@ -339,6 +340,7 @@ def _check_delta(max_delta: Any, most: float) -> None:
         raise InvalidArgumentError(f"max_delta is from 0 to {most}, not {max_delta}")
 
 
+@composed
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """Images as by `adjust_brightness`, by a number uniform in [-max_delta, max_delta).
 
@@ -347,11 +349,11 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
         max_delta: a number, not negative.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    with name_scope("random_brightness"):
-        _check_delta(max_delta, float("inf"))
-        return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
+    _check_delta(max_delta, float("inf"))
+    return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
+@composed
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Images as by `adjust_contrast`, by a factor uniform in [lower, upper).
 
@@ -361,10 +363,10 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
         upper: a number above `lower`.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    with name_scope("random_contrast"):
-        return adjust_contrast(image, _between(lower, upper, seed))
+    return adjust_contrast(image, _between(lower, upper, seed))
 
 
+@composed
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Images as by `adjust_saturation`, by a factor uniform in [lower, upper).
 
@@ -374,10 +376,10 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
         upper: a number above `lower`.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    with name_scope("random_saturation"):
-        return adjust_saturation(image, _between(lower, upper, seed))
+    return adjust_saturation(image, _between(lower, upper, seed))
 
 
+@composed
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """Images as by `adjust_hue`, by a turn uniform in [-max_delta, max_delta).
 
@@ -386,11 +388,11 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
         max_delta: a number in [0, 0.5].
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    with name_scope("random_hue"):
-        _check_delta(max_delta, 0.5)
-        return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
+    _check_delta(max_delta, 0.5)
+    return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
+@composed
 def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
     """Images with mean 0 and variance 1, each for itself.
 
@@ -402,10 +404,9 @@ def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
         Images of that dtype if it is floating-point, else float32. The standard deviation that they
         are divided by is at least `1 / sqrt(pixels)`, so that uniform images become 0.
     """
-    with name_scope(name or "per_image_standardization") as scope:
-        image = as_images(image)
-        if not image.dtype.is_floating:
-            image = cast(image, float32)
-        mean, variance = moments(image, (-3, -2, -1), keepdims=True)
-        least = 1.0 / sqrt(cast(reduce_prod(shape_of(image)[-3:]), image.dtype))
-        return divide(image - mean, maximum(sqrt(variance), least), name=scope)
+    image = as_images(image)
+    if not image.dtype.is_floating:
+        image = cast(image, float32)
+    mean, variance = moments(image, (-3, -2, -1), keepdims=True)
+    least = 1.0 / sqrt(cast(reduce_prod(shape_of(image)[-3:]), image.dtype))
+    return divide(image - mean, maximum(sqrt(variance), least), name=name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, float32, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -34,6 +34,7 @@ from flowbook.graph.ops.windows.pooling import avg_pool
 __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
 
 
+@composed
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """How much neighbouring pixels differ: the sum of absolute differences.
 
@@ -45,17 +46,17 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         A scalar, or a vector with an element for each image of a batch; of the images' dtype, or
         int64 where that could not hold the sum.
     """
-    with name_scope(name or "total_variation") as scope:
-        images = as_images(images)
-        if images.dtype.is_integer and images.dtype not in (int32, int64):
-            images = cast(images, int64)
-        down = abs_of(images[..., 1:, :, :] - images[..., :-1, :, :])
-        right = abs_of(images[..., :, 1:, :] - images[..., :, :-1, :])
-        axes = (-3, -2, -1)
-        total: Tensor = reduce_sum(down, axes) + reduce_sum(right, axes)
-        return identity(total, name=scope)
+    images = as_images(images)
+    if images.dtype.is_integer and images.dtype not in (int32, int64):
+        images = cast(images, int64)
+    down = abs_of(images[..., 1:, :, :] - images[..., :-1, :, :])
+    right = abs_of(images[..., :, 1:, :] - images[..., :, :-1, :])
+    axes = (-3, -2, -1)
+    total: Tensor = reduce_sum(down, axes) + reduce_sum(right, axes)
+    return identity(total, name=name)
 
 
+@composed
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """What each pixel lacks to the one below it, and to the one on its right.
 
@@ -65,21 +66,21 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     Returns:
         The two differences, each of the images' shape; 0 in the last row, or column.
     """
-    with name_scope("image_gradients"):
-        images = as_images(image)
-        down = images[..., 1:, :, :] - images[..., :-1, :, :]
-        right = images[..., :, 1:, :] - images[..., :, :-1, :]
-        leading = [[0, 0]] * (len(images.shape) - 3)
-        return (
-            pad(down, [*leading, [0, 1], [0, 0], [0, 0]]),
-            pad(right, [*leading, [0, 0], [0, 1], [0, 0]]),
-        )
+    images = as_images(image)
+    down = images[..., 1:, :, :] - images[..., :-1, :, :]
+    right = images[..., :, 1:, :] - images[..., :, :-1, :]
+    leading = [[0, 0]] * (len(images.shape) - 3)
+    return (
+        pad(down, [*leading, [0, 1], [0, 0], [0, 0]]),
+        pad(right, [*leading, [0, 0], [0, 1], [0, 0]]),
+    )
 
 
 # The derivative along one axis, smoothed along the other.
 _SOBEL = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
 
 
+@composed
 def sobel_edges(image: Any) -> Tensor:
     """Sobel's derivatives down and to the right, of each channel.
 
@@ -90,19 +91,18 @@ def sobel_edges(image: Any) -> Tensor:
         [batch, height, width, channels, 2]: the derivative down, and that to the right. Beyond its
         borders an image goes on mirrored.
     """
-    with name_scope("sobel_edges"):
-        images = convert_to_tensor(image)
-        if images.dtype not in FLOATS or images.shape.rank != 4:
-            raise InvalidTypeError(
-                "images are [batch, height, width, channels] of a floating-point dtype, "
-                f"not {images.dtype.name} {images.shape}"
-            )
-        both = np.stack([_SOBEL, _SOBEL.T], -1)[:, :, None, :].astype(images.dtype.numpy)
-        channels = shape_of(images)[3]
-        filters = tile(both, [1, 1, channels, 1])
-        padded = pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
-        edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
-        return reshape(edges, concat([shape_of(images), [2]], 0))
+    images = convert_to_tensor(image)
+    if images.dtype not in FLOATS or images.shape.rank != 4:
+        raise InvalidTypeError(
+            "images are [batch, height, width, channels] of a floating-point dtype, "
+            f"not {images.dtype.name} {images.shape}"
+        )
+    both = np.stack([_SOBEL, _SOBEL.T], -1)[:, :, None, :].astype(images.dtype.numpy)
+    channels = shape_of(images)[3]
+    filters = tile(both, [1, 1, channels, 1])
+    padded = pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
+    edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
+    return reshape(edges, concat([shape_of(images), [2]], 0))
 
 
 def _compared(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
@@ -132,6 +132,7 @@ def _compare(a: Shape, b: Shape) -> bool:
     )
 
 
+@composed
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of images, in decibels; infinite where they are equal.
 
@@ -144,13 +145,13 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     Returns:
         float32, an element for each image.
     """
-    with name_scope(name or "psnr") as scope:
-        a, b, peak = _compared(a, b, max_val)
-        noise = a - b
-        mean = reduce_mean(noise * noise, (-3, -2, -1))
-        return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=scope)
+    a, b, peak = _compared(a, b, max_val)
+    noise = a - b
+    mean = reduce_mean(noise * noise, (-3, -2, -1))
+    return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=name)
 
 
+@composed
 def ssim(
     img1: Any,
     img2: Any,
@@ -183,12 +184,11 @@ def ssim(
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity",
     2004.
     """
-    with name_scope(name or "ssim") as scope:
-        x, y, peak = _compared(img1, img2, max_val)
-        _check_windows(x, filter_size)
-        x, y, outer = _in_one_batch(x, y)
-        each, _ = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
-        return reshape(reduce_mean(each, 1), cast(outer, int32), name=scope)
+    x, y, peak = _compared(img1, img2, max_val)
+    _check_windows(x, filter_size)
+    x, y, outer = _in_one_batch(x, y)
+    each, _ = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
+    return reshape(reduce_mean(each, 1), cast(outer, int32), name=name)
 
 
 def _in_one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -223,6 +223,7 @@ def _similarities(
 _POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
+@composed
 def ssim_multiscale(
     img1: Any,
     img2: Any,
@@ -258,23 +259,22 @@ def ssim_multiscale(
 
     Source: Wang et al., "Multiscale structural similarity for image quality assessment", 2003.
     """
-    with name_scope(name or "ssim_multiscale") as scope:
-        x, y, peak = _compared(img1, img2, max_val)
-        powers = [float(power) for power in power_factors]
-        if not powers:
-            raise InvalidArgumentError("there are no power_factors, and so no sizes to compare at")
-        _check_windows(x, filter_size)
-        x, y, outer = _in_one_batch(x, y)
-        found = []
-        for scale in range(len(powers)):
-            if scale:
-                x, y = _halved(x), _halved(y)
-                _check_windows(x, filter_size)
-            whole, structure = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
-            found.append(structure if scale < len(powers) - 1 else whole)
-        scales = maximum(stack(found, -1), 0.0) ** to_array(powers, float32)
-        each = reduce_mean(reduce_prod(scales, -1), 1)
-        return reshape(each, cast(outer, int32), name=scope)
+    x, y, peak = _compared(img1, img2, max_val)
+    powers = [float(power) for power in power_factors]
+    if not powers:
+        raise InvalidArgumentError("there are no power_factors, and so no sizes to compare at")
+    _check_windows(x, filter_size)
+    x, y, outer = _in_one_batch(x, y)
+    found = []
+    for scale in range(len(powers)):
+        if scale:
+            x, y = _halved(x), _halved(y)
+            _check_windows(x, filter_size)
+        whole, structure = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
+        found.append(structure if scale < len(powers) - 1 else whole)
+    scales = maximum(stack(found, -1), 0.0) ** to_array(powers, float32)
+    each = reduce_mean(reduce_prod(scales, -1), 1)
+    return reshape(each, cast(outer, int32), name=name)
 
 
 def _halved(images: Tensor) -> Tensor:

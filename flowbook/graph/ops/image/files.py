@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import scalar, uncounted
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, string, uint8, uint16
@@ -228,10 +229,10 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     return decode_gif_op(contents, name=name)
 
 
+@composed
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether the contents of a file, string scalars, begin as a JPEG image does."""
-    with name_scope(name or "is_jpeg") as scope:
-        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
+    return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)
 
 
 def _three(contents: Tensor, **_: Any) -> Shape:
@@ -275,6 +276,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     return jpeg_shape_op(contents, output_type=wanted, name=name)
 
 
+@composed
 def decode_and_crop_jpeg(
     contents: Any, crop_window: Any, channels: int = 0, ratio: int = 1, name: str | None = None
 ) -> Tensor:
@@ -294,11 +296,10 @@ def decode_and_crop_jpeg(
         InvalidArgumentError: in the run, if the image is damaged.
         InvalidIndexError: there, if the part does not lie inside it.
     """
-    with name_scope(name or "decode_and_crop_jpeg") as scope:
-        window = convert_to_tensor(crop_window, int32)
-        image = decode_jpeg(contents, channels, ratio)
-        begin, size = concat([window[:2], [0]], 0), concat([window[2:], [-1]], 0)
-        return slice_of(image, begin, size, name=scope)
+    window = convert_to_tensor(crop_window, int32)
+    image = decode_jpeg(contents, channels, ratio)
+    begin, size = concat([window[:2], [0]], 0), concat([window[2:], [-1]], 0)
+    return slice_of(image, begin, size, name=name)
 
 
 def _encoded_shape(image: Tensor, **_: Any) -> Shape:

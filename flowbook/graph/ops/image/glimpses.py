@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import FLOATS, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -24,6 +24,7 @@ from flowbook.graph.ops.reduction.statistics import reduce_std
 __all__ = ["extract_glimpse"]
 
 
+@composed
 def extract_glimpse(
     input: Any,
     size: Any,
@@ -65,39 +66,37 @@ def extract_glimpse(
     [[0. 1.]
      [3. 4.]]
     """
-    with name_scope(name or "extract_glimpse") as scope:
-        images, window = convert_to_tensor(input), convert_to_tensor(size, int32)
-        places = convert_to_tensor(offsets, float32)
-        if images.dtype not in FLOATS:
-            raise InvalidTypeError(f"images are of a floating-point dtype, not {images.dtype.name}")
-        for what, tensor, wanted in (
-            ("images are [batch, height, width, channels]", images, (None,) * 4),
-            ("a size is [2]", window, (2,)),
-            ("offsets are [batch, 2]", places, (None, 2)),
-        ):
-            if not tensor.shape.is_compatible_with(wanted):
-                raise InvalidArgumentError(f"{what}, not of shape {tensor.shape}")
-        dims = convert_to_tensor(shape_of(images))
-        space = cast(dims[1:3], float32)
-        if normalized:
-            places = places * space
-        if centered:
-            places = (places + space) / 2.0
-        start = cast(places - cast(window, float32) / 2.0, int32)
-        whole = concat([dims[:1], window], 0)
-        # For each pixel of the windows its row and column in the image.
-        rows = expand_dims(expand_dims(start[:, 0], 1) + range_of(window[0]), 2)
-        columns = expand_dims(expand_dims(start[:, 1], 1) + range_of(window[1]), 1)
-        at = [broadcast_to(along, whole) for along in (rows, columns)]
-        own = broadcast_to(range_of(dims[0])[:, None, None], whole)
-        row_is, column_is = (
-            logical_and(greater_equal(place, 0), less(place, dims[1 + k]))
-            for k, place in enumerate(at)
-        )
-        near = [clip_by_value(place, 0, dims[1 + k] - 1) for k, place in enumerate(at)]
-        seen = gather_nd(images, stack([own, *near], -1))
-        noise = _noise(images, concat([whole, dims[3:]], 0), uniform_noise, seed)
-        return where(expand_dims(logical_and(row_is, column_is), -1), seen, noise, name=scope)
+    images, window = convert_to_tensor(input), convert_to_tensor(size, int32)
+    places = convert_to_tensor(offsets, float32)
+    if images.dtype not in FLOATS:
+        raise InvalidTypeError(f"images are of a floating-point dtype, not {images.dtype.name}")
+    for what, tensor, wanted in (
+        ("images are [batch, height, width, channels]", images, (None,) * 4),
+        ("a size is [2]", window, (2,)),
+        ("offsets are [batch, 2]", places, (None, 2)),
+    ):
+        if not tensor.shape.is_compatible_with(wanted):
+            raise InvalidArgumentError(f"{what}, not of shape {tensor.shape}")
+    dims = convert_to_tensor(shape_of(images))
+    space = cast(dims[1:3], float32)
+    if normalized:
+        places = places * space
+    if centered:
+        places = (places + space) / 2.0
+    start = cast(places - cast(window, float32) / 2.0, int32)
+    whole = concat([dims[:1], window], 0)
+    # For each pixel of the windows its row and column in the image.
+    rows = expand_dims(expand_dims(start[:, 0], 1) + range_of(window[0]), 2)
+    columns = expand_dims(expand_dims(start[:, 1], 1) + range_of(window[1]), 1)
+    at = [broadcast_to(along, whole) for along in (rows, columns)]
+    own = broadcast_to(range_of(dims[0])[:, None, None], whole)
+    row_is, column_is = (
+        logical_and(greater_equal(place, 0), less(place, dims[1 + k])) for k, place in enumerate(at)
+    )
+    near = [clip_by_value(place, 0, dims[1 + k] - 1) for k, place in enumerate(at)]
+    seen = gather_nd(images, stack([own, *near], -1))
+    noise = _noise(images, concat([whole, dims[3:]], 0), uniform_noise, seed)
+    return where(expand_dims(logical_and(row_is, column_is), -1), seen, noise, name=name)
 
 
 def _noise(images: Tensor, shape: Tensor, uniform: bool, seed: int | None) -> Tensor:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.model.dtypes import INDICES, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -141,6 +141,7 @@ def _padded(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: s
     return _reshaped(pad(image, widths), image, height, width, name)
 
 
+@composed
 def crop_to_bounding_box(
     image: Any,
     offset_height: Any,
@@ -162,16 +163,16 @@ def crop_to_bounding_box(
     Raises:
         InvalidArgumentError: if it exceeds the images; in the run, where it is known only then.
     """
-    with name_scope(name or "crop_to_bounding_box") as scope:
-        image = as_images(image)
-        top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
-        height, width = (
-            _whole("target_height", target_height),
-            _whole("target_width", target_width),
-        )
-        return _cropped(image, top, left, height, width, scope)  # type: ignore[no-any-return]
+    image = as_images(image)
+    top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
+    height, width = (
+        _whole("target_height", target_height),
+        _whole("target_width", target_width),
+    )
+    return _cropped(image, top, left, height, width, name)  # type: ignore[no-any-return]
 
 
+@composed
 def pad_to_bounding_box(
     image: Any,
     offset_height: Any,
@@ -194,16 +195,16 @@ def pad_to_bounding_box(
     Raises:
         InvalidArgumentError: if images do not fit; in the run, where it is known only then.
     """
-    with name_scope(name or "pad_to_bounding_box") as scope:
-        image = as_images(image)
-        top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
-        height, width = (
-            _whole("target_height", target_height),
-            _whole("target_width", target_width),
-        )
-        return _padded(image, top, left, height, width, scope)  # type: ignore[no-any-return]
+    image = as_images(image)
+    top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
+    height, width = (
+        _whole("target_height", target_height),
+        _whole("target_width", target_width),
+    )
+    return _padded(image, top, left, height, width, name)  # type: ignore[no-any-return]
 
 
+@composed
 def resize_image_with_crop_or_pad(
     image: Any, target_height: Any, target_width: Any, name: str | None = None
 ) -> Tensor:
@@ -215,18 +216,18 @@ def resize_image_with_crop_or_pad(
         target_width: the number of columns, likewise.
         name: the name scope.
     """
-    with name_scope(name or "resize_image_with_crop_or_pad") as scope:
-        image = as_images(image)
-        wanted = _whole("target_height", target_height), _whole("target_width", target_width)
-        _not_negative(target_height=wanted[0], target_width=wanted[1])
-        more = [new - old for new, old in zip(wanted, _sides(image), strict=True)]
-        top, left = (_most(-n // 2, 0) for n in more)
-        height, width = (_least(n, old) for n, old in zip(wanted, _sides(image), strict=True))
-        part = _cropped(image, top, left, height, width, None)
-        above, before = (_most(n // 2, 0) for n in more)
-        return _padded(part, above, before, *wanted, scope)  # type: ignore[no-any-return]
+    image = as_images(image)
+    wanted = _whole("target_height", target_height), _whole("target_width", target_width)
+    _not_negative(target_height=wanted[0], target_width=wanted[1])
+    more = [new - old for new, old in zip(wanted, _sides(image), strict=True)]
+    top, left = (_most(-n // 2, 0) for n in more)
+    height, width = (_least(n, old) for n, old in zip(wanted, _sides(image), strict=True))
+    part = _cropped(image, top, left, height, width, None)
+    above, before = (_most(n // 2, 0) for n in more)
+    return _padded(part, above, before, *wanted, name)  # type: ignore[no-any-return]
 
 
+@composed
 def resize_image_with_pad(
     image: Any,
     target_height: Any,
@@ -252,17 +253,14 @@ def resize_image_with_pad(
     >>> fb.image.resize_image_with_pad(fb.zeros([8, 40, 60, 3]), 30, 30).shape
     Shape([8, 30, 30, 3])
     """
-    with name_scope(name or "resize_image_with_pad") as scope:
-        image = as_images(image)
-        wanted = _whole("target_height", target_height), _whole("target_width", target_width)
-        for side in wanted:
-            if isinstance(side, int) and side < 1:
-                raise InvalidArgumentError(
-                    f"the new size is positive, not {wanted[0]} x {wanted[1]}"
-                )
-        height, width, top, left = _fitting(*_sides(image), *wanted)
-        fitted = resize_images(image, shape_argument([height, width]), method, align_corners)
-        return _padded(fitted, top, left, *wanted, scope)  # type: ignore[no-any-return]
+    image = as_images(image)
+    wanted = _whole("target_height", target_height), _whole("target_width", target_width)
+    for side in wanted:
+        if isinstance(side, int) and side < 1:
+            raise InvalidArgumentError(f"the new size is positive, not {wanted[0]} x {wanted[1]}")
+    height, width, top, left = _fitting(*_sides(image), *wanted)
+    fitted = resize_images(image, shape_argument([height, width]), method, align_corners)
+    return _padded(fitted, top, left, *wanted, name)  # type: ignore[no-any-return]
 
 
 def _fitting(*sides: Any) -> tuple[Any, Any, Any, Any]:
@@ -291,6 +289,7 @@ def _floored_in_run(number: Tensor) -> Tensor:
     return cast(floor(number), "int32")
 
 
+@composed
 def central_crop(image: Any, central_fraction: float, name: str | None = None) -> Tensor:
     """The middle of images.
 
@@ -299,17 +298,16 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
         central_fraction: how much of the height and the width to keep, in (0, 1].
         name: the operation's name.
     """
-    with name_scope(name or "central_crop") as scope:
-        image = as_images(image)
-        if isinstance(central_fraction, Arithmetic | str) or not 0 < central_fraction <= 1:
-            raise InvalidArgumentError(
-                f"central_fraction is a number above 0 and up to 1, not {central_fraction!r}"
-            )
-        if central_fraction == 1:
-            return identity(image, name=scope)
-        height, width = _sides(image)
-        top, left = (_margin(side, float(central_fraction)) for side in (height, width))
-        return _cropped(image, top, left, height - 2 * top, width - 2 * left, scope)  # type: ignore[no-any-return]
+    image = as_images(image)
+    if isinstance(central_fraction, Arithmetic | str) or not 0 < central_fraction <= 1:
+        raise InvalidArgumentError(
+            f"central_fraction is a number above 0 and up to 1, not {central_fraction!r}"
+        )
+    if central_fraction == 1:
+        return identity(image, name=name)
+    height, width = _sides(image)
+    top, left = (_margin(side, float(central_fraction)) for side in (height, width))
+    return _cropped(image, top, left, height - 2 * top, width - 2 * left, name)  # type: ignore[no-any-return]
 
 
 def _margin(side: Any, fraction: float) -> Any:
@@ -319,16 +317,16 @@ def _margin(side: Any, fraction: float) -> Any:
     return cast((exact - exact * fraction) / 2.0, "int32")
 
 
+@composed
 def flip_left_right(image: Any) -> Tensor:
     """Images mirrored: the first column becomes the last."""
-    with name_scope("flip_left_right"):
-        return as_images(image)[..., ::-1, :]
+    return as_images(image)[..., ::-1, :]
 
 
+@composed
 def flip_up_down(image: Any) -> Tensor:
     """Images mirrored: the first row becomes the last."""
-    with name_scope("flip_up_down"):
-        return as_images(image)[..., ::-1, :, :]
+    return as_images(image)[..., ::-1, :, :]
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
@@ -338,6 +336,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     return transpose(image, order, name=name or "transpose_image")
 
 
+@composed
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Images turned counter-clockwise by 90 degrees.
 
@@ -346,21 +345,20 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         k: how often, an int or an int scalar tensor.
         name: the name scope.
     """
-    with name_scope(name or "rot90") as scope:
-        image = as_images(image)
-        k = _whole("k", k)
-        if isinstance(k, Tensor):
-            return gather_of(*_quarters(image, mod(k, 4)), axis=-2, name=scope)
-        turns = k % 4
-        if turns == 1:
-            turned = transpose_image(image)[..., ::-1, :, :]
-        elif turns == 2:
-            turned = image[..., ::-1, ::-1, :]
-        elif turns == 3:
-            turned = transpose_image(image)[..., ::-1, :]
-        else:
-            turned = image
-        return identity(turned, name=scope)
+    image = as_images(image)
+    k = _whole("k", k)
+    if isinstance(k, Tensor):
+        return gather_of(*_quarters(image, mod(k, 4)), axis=-2, name=name)
+    turns = k % 4
+    if turns == 1:
+        turned = transpose_image(image)[..., ::-1, :, :]
+    elif turns == 2:
+        turned = image[..., ::-1, ::-1, :]
+    elif turns == 3:
+        turned = transpose_image(image)[..., ::-1, :]
+    else:
+        turned = image
+    return identity(turned, name=name)
 
 
 def _quarters(image: Tensor, turns: Tensor) -> tuple[Tensor, Tensor]:
@@ -377,6 +375,7 @@ def _quarters(image: Tensor, turns: Tensor) -> tuple[Tensor, Tensor]:
     return pixels, row * width + column
 
 
+@composed
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Images mirrored with probability 1/2, each of a batch for itself; see `flip_left_right`.
 
@@ -384,10 +383,10 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: one image or a batch of them.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
     """
-    with name_scope("random_flip_left_right"):
-        return _chosen(image, seed, flip_left_right)
+    return _chosen(image, seed, flip_left_right)
 
 
+@composed
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Images mirrored with probability 1/2, each of a batch for itself; see `flip_up_down`.
 
@@ -395,8 +394,7 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
         image: one image or a batch of them.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
     """
-    with name_scope("random_flip_up_down"):
-        return _chosen(image, seed, flip_up_down)
+    return _chosen(image, seed, flip_up_down)
 
 
 def _chosen(image: Any, seed: int | None, change: Any) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int32, uint8
@@ -50,6 +50,7 @@ encode_op = OpDef(
 )
 
 
+@composed
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
     """An image with what JPEG loses of it. No gradient flows through it.
 
@@ -66,16 +67,16 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         InvalidArgumentError: if the shape or the quality does not fit; in the run, where they are
             known only then.
     """
-    with name_scope(name or "adjust_jpeg_quality") as scope:
-        image = convert_to_tensor(image)
-        pixels = convert_image_dtype(image, uint8, saturate=True)
-        contents = encode_op(pixels, convert_to_tensor(jpeg_quality, int32))
-        channels = image.shape.dims[2] if image.shape.rank == 3 else None
-        decoded = decode_jpeg(contents, channels or 0)
-        found = convert_image_dtype(decoded, image.dtype, saturate=True)
-        return ensure_shape(found, image.shape, name=scope)
+    image = convert_to_tensor(image)
+    pixels = convert_image_dtype(image, uint8, saturate=True)
+    contents = encode_op(pixels, convert_to_tensor(jpeg_quality, int32))
+    channels = image.shape.dims[2] if image.shape.rank == 3 else None
+    decoded = decode_jpeg(contents, channels or 0)
+    found = convert_image_dtype(decoded, image.dtype, saturate=True)
+    return ensure_shape(found, image.shape, name=name)
 
 
+@composed
 def random_jpeg_quality(
     image: Any,
     min_jpeg_quality: int,
@@ -95,11 +96,10 @@ def random_jpeg_quality(
     Raises:
         InvalidArgumentError: if these are not qualities in order.
     """
-    with name_scope(name or "random_jpeg_quality") as scope:
-        if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
-            raise InvalidArgumentError(
-                f"qualities are from 0 to 100, the second larger than the first, not "
-                f"{min_jpeg_quality} and {max_jpeg_quality}"
-            )
-        quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, int32, seed)
-        return adjust_jpeg_quality(image, quality, name=scope)
+    if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
+        raise InvalidArgumentError(
+            f"qualities are from 0 to 100, the second larger than the first, not "
+            f"{min_jpeg_quality} and {max_jpeg_quality}"
+        )
+    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, int32, seed)
+    return adjust_jpeg_quality(image, quality, name=name)

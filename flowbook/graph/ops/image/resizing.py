@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, REALS, float32, int32
@@ -259,6 +259,7 @@ class ResizeMethod:
     AREA = 3
 
 
+@composed
 def resize_images(
     images: Any,
     size: Any,
@@ -285,26 +286,25 @@ def resize_images(
     Raises:
         InvalidArgumentError: if ranks or sizes do not fit.
     """
-    with name_scope(name or "resize_images") as scope:
-        if method not in (0, 1, 2, 3):
-            raise InvalidArgumentError(f"{method!r} is no ResizeMethod")
-        images = convert_to_tensor(images)
-        rank = images.shape.rank
-        if rank not in (3, 4):
-            raise InvalidArgumentError(
-                f"images have 3 or 4 dimensions, known at construction, not {images.shape}"
-            )
-        size = _as_size(size)
-        if preserve_aspect_ratio:
-            size = _fitting(images, size)
-        wanted, dims = constant_value(size), images.shape.dims
-        assert dims is not None
-        if wanted is not None and tuple(wanted.tolist()) == dims[rank - 3 : rank - 1]:
-            return identity(images, name=scope)
-        batch = expand_dims(images, 0) if rank == 3 else images
-        last = None if rank == 3 else scope
-        resized = _interpolated(METHODS[method], batch, size, align_corners, False, last)
-        return squeeze(resized, 0, name=scope) if rank == 3 else resized
+    if method not in (0, 1, 2, 3):
+        raise InvalidArgumentError(f"{method!r} is no ResizeMethod")
+    images = convert_to_tensor(images)
+    rank = images.shape.rank
+    if rank not in (3, 4):
+        raise InvalidArgumentError(
+            f"images have 3 or 4 dimensions, known at construction, not {images.shape}"
+        )
+    size = _as_size(size)
+    if preserve_aspect_ratio:
+        size = _fitting(images, size)
+    wanted, dims = constant_value(size), images.shape.dims
+    assert dims is not None
+    if wanted is not None and tuple(wanted.tolist()) == dims[rank - 3 : rank - 1]:
+        return identity(images, name=name)
+    batch = expand_dims(images, 0) if rank == 3 else images
+    last = None if rank == 3 else name
+    resized = _interpolated(METHODS[method], batch, size, align_corners, False, last)
+    return squeeze(resized, 0, name=name) if rank == 3 else resized
 
 
 def _fitting(images: Tensor, size: Tensor) -> Tensor:
@@ -324,6 +324,7 @@ def _fitting(images: Tensor, size: Tensor) -> Tensor:
     return cast(round(sides_now * minimum(ratios[0], ratios[1])), int32)
 
 
+@composed
 def crop_and_resize(
     image: Any,
     boxes: Any,
@@ -353,34 +354,31 @@ def crop_and_resize(
     Raises:
         InvalidIndexError: in the run, if an element of `box_ind` is no image's.
     """
-    with name_scope(name or "crop_and_resize") as scope:
-        if method not in ("bilinear", "nearest"):
-            raise InvalidArgumentError(f"crops are 'bilinear' or 'nearest', not {method!r}")
-        image = convert_to_tensor(image)
-        boxes, box_ind = convert_to_tensor(boxes, float32), convert_to_tensor(box_ind, int32)
-        size = _as_size(crop_size)
-        _check_boxes(image, boxes, box_ind)
-        if image.dtype is not float32:
-            image = cast(image, float32)
-        whole = shape_in_run(image)
-        height, width = whole[1], whole[2]
-        ys, y_inside = _positions(boxes[:, 0], boxes[:, 2], size[0], height)
-        xs, x_inside = _positions(boxes[:, 1], boxes[:, 3], size[1], width)
-        rows = reshape(image, shape_argument([-1, _last_of(image)]))
-        start = reshape(box_ind * (height * width), [-1, 1, 1])
+    if method not in ("bilinear", "nearest"):
+        raise InvalidArgumentError(f"crops are 'bilinear' or 'nearest', not {method!r}")
+    image = convert_to_tensor(image)
+    boxes, box_ind = convert_to_tensor(boxes, float32), convert_to_tensor(box_ind, int32)
+    size = _as_size(crop_size)
+    _check_boxes(image, boxes, box_ind)
+    if image.dtype is not float32:
+        image = cast(image, float32)
+    whole = shape_in_run(image)
+    height, width = whole[1], whole[2]
+    ys, y_inside = _positions(boxes[:, 0], boxes[:, 2], size[0], height)
+    xs, x_inside = _positions(boxes[:, 1], boxes[:, 3], size[1], width)
+    rows = reshape(image, shape_argument([-1, _last_of(image)]))
+    start = reshape(box_ind * (height * width), [-1, 1, 1])
 
-        def pixels(y: Tensor, x: Tensor) -> Tensor:
-            y = clip_by_value(cast(y, int32), 0, height - 1)
-            x = clip_by_value(cast(x, int32), 0, width - 1)
-            return gather(rows, start + expand_dims(y * width, 2) + expand_dims(x, 1))
+    def pixels(y: Tensor, x: Tensor) -> Tensor:
+        y = clip_by_value(cast(y, int32), 0, height - 1)
+        x = clip_by_value(cast(x, int32), 0, width - 1)
+        return gather(rows, start + expand_dims(y * width, 2) + expand_dims(x, 1))
 
-        if method == "nearest":
-            found = pixels(_rounded(ys), _rounded(xs))
-        else:
-            found = _between(pixels, ys, xs)
-        inside = logical_and(expand_dims(y_inside, 2), expand_dims(x_inside, 1))
-        outside = np.float32(extrapolation_value)
-        return where(expand_dims(inside, 3), found, outside, name=scope)
+    is_nearest = method == "nearest"
+    found = pixels(_rounded(ys), _rounded(xs)) if is_nearest else _between(pixels, ys, xs)
+    inside = logical_and(expand_dims(y_inside, 2), expand_dims(x_inside, 1))
+    outside = np.float32(extrapolation_value)
+    return where(expand_dims(inside, 3), found, outside, name=name)
 
 
 def _between(pixels: Callable[[Tensor, Tensor], Tensor], ys: Tensor, xs: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS
@@ -199,6 +199,7 @@ def non_max_suppression(
     return non_max_suppression_op(boxes, scores, *limits, name=name)
 
 
+@composed
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -223,16 +224,15 @@ def non_max_suppression_padded(
         `(selected_indices, valid_outputs)`: int32 [taken], or [max_output_size]; and how many of
         them are boxes, an int32 scalar.
     """
-    with name_scope(name or "non_max_suppression_padded"):
-        most = convert_to_tensor(max_output_size)
-        found = non_max_suppression(boxes, scores, most, iou_threshold, score_threshold)
-        count = size(found)
-        if not pad_to_max_output_size:
-            return found, count
-        padded = pad(found, [[0, most - count]])
-        known = constant_value(most)
-        length = [None] if known is None else [int(known)]
-        return ensure_shape(padded, length), count
+    most = convert_to_tensor(max_output_size)
+    found = non_max_suppression(boxes, scores, most, iou_threshold, score_threshold)
+    count = size(found)
+    if not pad_to_max_output_size:
+        return found, count
+    padded = pad(found, [[0, most - count]])
+    known = constant_value(most)
+    length = [None] if known is None else [int(known)]
+    return ensure_shape(padded, length), count
 
 
 def _scored_shapes(boxes: Tensor, scores: Tensor, *limits: Tensor) -> list[Shape]:

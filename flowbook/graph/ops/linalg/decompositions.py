@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
@@ -301,6 +301,7 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
     return factors, order
 
 
+@composed
 def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> Tensor:
     """Solve systems of linear equations whose matrices have been factored by `lu`.
 
@@ -322,16 +323,16 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
     ...     print(sess.run(fb.lu_solve(*factors, [[6.0], [8.0]])).tolist())
     [[2.0], [3.0]]
     """
-    with name_scope(name or "lu_solve") as scope:
-        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
-        rhs = convert_to_tensor(rhs, factors.dtype)
-        ordered = matmul(_permutation(order, factors.dtype), rhs)
-        lower = _with_diagonal(_lower(factors), ones_like_op)
-        middle = triangular_solve_op(lower, ordered)
-        result: Tensor = triangular_solve_op(factors, middle, lower=False, name=scope)
+    factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+    rhs = convert_to_tensor(rhs, factors.dtype)
+    ordered = matmul(_permutation(order, factors.dtype), rhs)
+    lower = _with_diagonal(_lower(factors), ones_like_op)
+    middle = triangular_solve_op(lower, ordered)
+    result: Tensor = triangular_solve_op(factors, middle, lower=False, name=name)
     return result
 
 
+@composed
 def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:
     """The matrices that `lu` has factored.
 
@@ -343,17 +344,16 @@ def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tens
     Returns:
         [..., n, n] of the factors' dtype.
     """
-    with name_scope(name or "lu_reconstruct") as scope:
-        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
-        lower = _with_diagonal(_lower(factors), ones_like_op)
-        product = matmul(lower, band_part_op(factors, num_lower=0, num_upper=-1))
-        ordered = _permutation(order, factors.dtype)
-        return matmul(ordered, product, transpose_a=True, name=scope)
+    factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+    lower = _with_diagonal(_lower(factors), ones_like_op)
+    product = matmul(lower, band_part_op(factors, num_lower=0, num_upper=-1))
+    ordered = _permutation(order, factors.dtype)
+    return matmul(ordered, product, transpose_a=True, name=name)
 
 
+@composed
 def lu_matrix_inverse(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:
     """The inverses of matrices that `lu` has factored. Arguments as for `lu_reconstruct`."""
-    with name_scope(name or "lu_matrix_inverse") as scope:
-        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
-        one = _with_diagonal(zeros_like_op(factors), ones_like_op)
-        return lu_solve(factors, order, one, name=scope)
+    factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+    one = _with_diagonal(zeros_like_op(factors), ones_like_op)
+    return lu_solve(factors, order, one, name=name)

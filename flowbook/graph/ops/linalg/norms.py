@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -87,6 +87,7 @@ def reduce_euclidean_norm(
     return reduce(euclidean_norm_op, x, axis, keepdims, name)
 
 
+@composed
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -126,14 +127,14 @@ def norm(
         )
     axes = _norm_axes(axis, x)
     _check_order(ord, axes)
-    with name_scope(name or "norm") as scope:
-        if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axes, tuple)):
-            return reduce_euclidean_norm(x, axes, keepdims, name=scope)
-        if isinstance(axes, tuple):
-            return _matrix_norm(x, ord, axes, keepdims, scope)
-        return _vector_norm(abs(x), ord, axes, keepdims, scope)
+    if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axes, tuple)):
+        return reduce_euclidean_norm(x, axes, keepdims, name=name)
+    if isinstance(axes, tuple):
+        return _matrix_norm(x, ord, axes, keepdims, name)
+    return _vector_norm(abs(x), ord, axes, keepdims, name)
 
 
+@composed
 def normalize(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -154,10 +155,9 @@ def normalize(
     ...     print(sess.run(fb.normalize([3.0, 4.0])[0]))
     [0.6 0.8]
     """
-    with name_scope(name or "normalize") as scope:
-        x = convert_to_tensor(tensor)
-        size = norm(x, ord, axis, keepdims=True)
-        return divide(x, cast(size, x.dtype), name=scope), size
+    x = convert_to_tensor(tensor)
+    size = norm(x, ord, axis, keepdims=True)
+    return divide(x, cast(size, x.dtype), name=name), size
 
 
 def _norm_axes(axis: Any, x: Tensor) -> Any:
@@ -195,11 +195,11 @@ def _check_order(ord: Any, axes: Any) -> None:
         )
 
 
-def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -> Tensor:
+def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, name: str | None) -> Tensor:
     if ord == 1:
-        return reduce_sum(x, axis, keepdims, name=scope)
+        return reduce_sum(x, axis, keepdims, name=name)
     if ord == math.inf:
-        return reduce_max(x, axis, keepdims, name=scope)
+        return reduce_max(x, axis, keepdims, name=name)
     # What it is scaled by cancels, so that no gradient flows through it.
     largest = stop_gradient(reduce_max(x, axis, keepdims=True))
     is_zero = equal(largest, 0)
@@ -207,21 +207,23 @@ def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -
     total = reduce_sum((x / where_op(is_zero, one, largest)) ** float(ord), axis, keepdims=True)
     root = where_op(is_zero, one, total) ** (1 / float(ord))
     if keepdims:
-        return multiply(largest, root, name=scope)
-    return reduce_sum(largest * root, axis, name=scope)
+        return multiply(largest, root, name=name)
+    return reduce_sum(largest * root, axis, name=name)
 
 
-def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
+def _matrix_norm(
+    x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, name: str | None
+) -> Tensor:
     if ord == 2:
-        return _spectral_norm(x, axes, keepdims, scope)
+        return _spectral_norm(x, axes, keepdims, name)
     summed, compared = axes if ord == 1 else axes[::-1]
     sums = reduce_sum(abs(x), summed, keepdims=True)
     if keepdims:
-        return reduce_max(sums, compared, keepdims=True, name=scope)
-    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=scope)
+        return reduce_max(sums, compared, keepdims=True, name=name)
+    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=name)
 
 
-def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
+def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, name: str | None) -> Tensor:
     rank = x.shape.rank
     if rank is not None:
         others = [k for k in range(rank) if k not in axes]
@@ -233,5 +235,5 @@ def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -
         )
     values = svd(x, compute_uv=False)
     if not keepdims:
-        return reduce_max(values, -1, name=scope)
-    return expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)
+        return reduce_max(values, -1, name=name)
+    return expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=name)

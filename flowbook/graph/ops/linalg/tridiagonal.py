@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -131,6 +131,7 @@ def _fill(band: Tensor, after: bool) -> Tensor:
 
 
 @solve_op.front
+@composed
 def tridiagonal_solve(
     diagonals: Any,
     rhs: Any,
@@ -165,19 +166,19 @@ def tridiagonal_solve(
     ...     print(sess.run(fb.tridiagonal_solve(bands, [3.0, 4.0, 3.0])))
     [1. 1. 1.]
     """
-    with name_scope(name or "tridiagonal_solve") as scope:
-        bands = _compact(diagonals, diagonals_format)
-        right = convert_to_tensor(rhs, bands.dtype)
-        is_vector = bands.shape.rank is not None and right.shape.rank == bands.shape.rank - 1
-        if conjugate_rhs:
-            right = conj(right)
-        if is_vector:
-            return squeeze(solve_op(bands, expand_dims(right, -1)), -1, name=scope)
-        if transpose_rhs:
-            right = matrix_transpose(right)
-        return solve_op(bands, right, name=scope)
+    bands = _compact(diagonals, diagonals_format)
+    right = convert_to_tensor(rhs, bands.dtype)
+    is_vector = bands.shape.rank is not None and right.shape.rank == bands.shape.rank - 1
+    if conjugate_rhs:
+        right = conj(right)
+    if is_vector:
+        return squeeze(solve_op(bands, expand_dims(right, -1)), -1, name=name)
+    if transpose_rhs:
+        right = matrix_transpose(right)
+    return solve_op(bands, right, name=name)
 
 
+@composed
 def tridiagonal_matmul(
     diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None
 ) -> Tensor:
@@ -192,9 +193,8 @@ def tridiagonal_matmul(
     Returns:
         [..., n, k].
     """
-    with name_scope(name or "tridiagonal_matmul") as scope:
-        bands = _compact(diagonals, diagonals_format)
-        x = convert_to_tensor(rhs, bands.dtype)
-        above, on, below = (expand_dims(band, -1) for band in _bands(bands))
-        terms = [above * _next(x, -2), on * x, below * _previous(x, -2)]
-        return add_n(terms, name=scope)
+    bands = _compact(diagonals, diagonals_format)
+    x = convert_to_tensor(rhs, bands.dtype)
+    above, on, below = (expand_dims(band, -1) for band in _bands(bands))
+    terms = [above * _next(x, -2), on * x, below * _previous(x, -2)]
+    return add_n(terms, name=name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.math.arithmetic import subtract
@@ -14,6 +14,7 @@ from flowbook.graph.ops.math.complex import abs as abs_of
 __all__ = ["approximate_equal", "isclose"]
 
 
+@composed
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
     """Whether `x` and `y` differ by less than a tolerance, elementwise with broadcasting.
 
@@ -28,11 +29,11 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None 
     ...     print(sess.run(fb.approximate_equal([1.0, 2.0], [1.000001, 2.1])))
     [ True False]
     """
-    with name_scope(name or "approximate_equal") as scope:
-        distance = abs_of(subtract(x, y))
-        return less(distance, float(tolerance), name=scope)
+    distance = abs_of(subtract(x, y))
+    return less(distance, float(tolerance), name=name)
 
 
+@composed
 def isclose(
     a: Any,
     b: Any,
@@ -54,13 +55,12 @@ def isclose(
     Returns:
         A bool tensor. Infinities are close to their equals only.
     """
-    with name_scope(name or "isclose") as scope:
-        given = next((v.dtype for v in (a, b) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
-        a, b = convert_to_tensor(a, given), convert_to_tensor(b, given)
-        limit = abs_of(b) * float(rtol) + float(atol)
-        # The difference of equal infinities is NaN, and an infinite limit would let all pass.
-        near = less_equal(abs_of(a - b), limit) & less(limit, float("inf"))
-        close = near | equal(a, b)
-        if equal_nan:
-            close = close | (not_equal(a, a) & not_equal(b, b))
-        return identity(close, name=scope)
+    given = next((v.dtype for v in (a, b) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
+    a, b = convert_to_tensor(a, given), convert_to_tensor(b, given)
+    limit = abs_of(b) * float(rtol) + float(atol)
+    # The difference of equal infinities is NaN, and an infinite limit would let all pass.
+    near = less_equal(abs_of(a - b), limit) & less(limit, float("inf"))
+    close = near | equal(a, b)
+    if equal_nan:
+        close = close | (not_equal(a, a) & not_equal(b, b))
+    return identity(close, name=name)

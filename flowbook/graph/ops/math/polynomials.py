@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, zeros_like_op
@@ -13,6 +13,7 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, zero
 __all__ = ["polyval"]
 
 
+@composed
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     """The value of a polynomial, elementwise, by Horner's rule.
 
@@ -30,8 +31,7 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     if not isinstance(coeffs, list | tuple):
         raise InvalidTypeError(f"the coefficients are a list, not {coeffs!r}")
     x = convert_to_tensor(x)
-    with name_scope(name or "polyval") as scope:
-        value = zeros_like_op(x)
-        for place, coefficient in enumerate(coeffs):
-            value = (value * x if place else value) + coefficient
-        return identity(value, name=scope)
+    value = zeros_like_op(x)
+    for place, coefficient in enumerate(coeffs):
+        value = (value * x if place else value) + coefficient
+    return identity(value, name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
@@ -214,6 +214,7 @@ betainc = OpDef(
 )
 
 
+@composed
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function, over the last dimension.
 
@@ -226,9 +227,8 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         nothing.
     """
     x = convert_to_tensor(x)
-    with name_scope(name or "lbeta") as scope:
-        whole = lgamma(reduce_sum(x, -1))
-        return subtract(reduce_sum(lgamma(x), -1), whole, name=scope)
+    whole = lgamma(reduce_sum(x, -1))
+    return subtract(reduce_sum(lgamma(x), -1), whole, name=name)
 
 
 # Modified Bessel functions of the first kind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.convert import to_array
@@ -167,6 +167,7 @@ softplus = OpDef(
 )
 
 
+@composed
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`log(sigmoid(x))`, elementwise, accurate where the sigmoid is close to 0 or to 1.
 
@@ -175,8 +176,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         name: the name scope.
     """
     x = convert_to_tensor(x)
-    with name_scope(name or "log_sigmoid") as scope:
-        return negative(softplus(-x), name=scope)
+    return negative(softplus(-x), name=name)
 
 
 # The fixed point of mean 0 and variance 1 (Klambauer et al. 2017, equation 14).
@@ -223,6 +223,7 @@ softsign = OpDef(
 )
 
 
+@composed
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """The positive and the negative part of each feature, one after the other along an axis.
 
@@ -237,8 +238,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     Source: Shang et al., "Concatenated Rectified Linear Units", 2016.
     """
     features = convert_to_tensor(features)
-    with name_scope(name or "crelu") as scope:
-        return relu(concat([features, -features], axis), name=scope)
+    return relu(concat([features, -features], axis), name=name)
 
 
 def _shape_with_axis(logits: Tensor, axis: int) -> Shape:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float16, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -25,6 +25,7 @@ from flowbook.graph.ops.nn.activations import bias_add, softmax
 __all__ = ["multi_head_attention", "scaled_dot_product_attention"]
 
 
+@composed("attention")
 def scaled_dot_product_attention(
     query: Any,
     key: Any,
@@ -62,23 +63,22 @@ def scaled_dot_product_attention(
     if not query.dtype.is_floating:
         raise InvalidTypeError(f"attention takes floating-point tensors, not {query.dtype}")
     mask = _as_mask(mask, query)
-    with name_scope(name or "attention") as scope:
-        if scale is None:
-            scale = _inverse_root_of_width(query)
-        # The queries are fewer than the products that would be scaled in their place.
-        scores = matmul(multiply(query, scale), key, transpose_b=True)
-        bias, allowed = _biases(mask)
-        if is_causal:
-            earlier = _causal(scores)
-            allowed = earlier if allowed is None else logical_and(allowed, earlier)
-        if bias is not None:
-            scores = scores + bias
-        if allowed is None:
-            return matmul(softmax(scores), value, name=scope)
-        # Not -inf: in a row without anything else that would make NaN of it.
-        lowest = -6e4 if scores.dtype is float16 else -3e38
-        weights = softmax(where(allowed, scores, lowest))
-        return matmul(where(allowed, weights, 0.0), value, name=scope)
+    if scale is None:
+        scale = _inverse_root_of_width(query)
+    # The queries are fewer than the products that would be scaled in their place.
+    scores = matmul(multiply(query, scale), key, transpose_b=True)
+    bias, allowed = _biases(mask)
+    if is_causal:
+        earlier = _causal(scores)
+        allowed = earlier if allowed is None else logical_and(allowed, earlier)
+    if bias is not None:
+        scores = scores + bias
+    if allowed is None:
+        return matmul(softmax(scores), value, name=name)
+    # Not -inf: in a row without anything else that would make NaN of it.
+    lowest = -6e4 if scores.dtype is float16 else -3e38
+    weights = softmax(where(allowed, scores, lowest))
+    return matmul(where(allowed, weights, 0.0), value, name=name)
 
 
 def _inverse_root_of_width(query: Tensor) -> Any:
@@ -118,6 +118,7 @@ def _causal(scores: Tensor) -> Tensor:
     return greater_equal(expand_dims(rows, 1) + (m - n), columns)
 
 
+@composed
 def multi_head_attention(
     query: Any,
     key: Any,
@@ -176,18 +177,17 @@ def multi_head_attention(
             raise InvalidArgumentError(
                 f"the {columns} columns of the {what} kernel do not divide into {num_heads} heads"
             )
-    with name_scope(name or "multi_head_attention") as scope:
-        biases = (query_bias, key_bias, value_bias)
-        queries, keys, values = (
-            _heads(_projected(x, kernel, bias), int(num_heads))
-            for x, kernel, bias in zip(inputs, kernels, biases, strict=True)
-        )
-        seen = scaled_dot_product_attention(queries, keys, values, mask, is_causal=is_causal)
-        together = transpose(seen, [0, 2, 1, 3])
-        batch, steps, _, _ = _dims(together)
-        columns = kernels[2].shape.dims[1]  # type: ignore[index]
-        joined = reshape(together, [batch, steps, -1 if columns is None else columns])
-        return identity(_projected(joined, output_kernel, output_bias), name=scope)
+    biases = (query_bias, key_bias, value_bias)
+    queries, keys, values = (
+        _heads(_projected(x, kernel, bias), int(num_heads))
+        for x, kernel, bias in zip(inputs, kernels, biases, strict=True)
+    )
+    seen = scaled_dot_product_attention(queries, keys, values, mask, is_causal=is_causal)
+    together = transpose(seen, [0, 2, 1, 3])
+    batch, steps, _, _ = _dims(together)
+    columns = kernels[2].shape.dims[1]  # type: ignore[index]
+    joined = reshape(together, [batch, steps, -1 if columns is None else columns])
+    return identity(_projected(joined, output_kernel, output_bias), name=name)
 
 
 def _dims(tensor: Tensor) -> list[Any]:

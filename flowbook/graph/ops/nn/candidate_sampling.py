@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import float32, float64, int32, int64
@@ -350,6 +350,7 @@ def _weights(unigrams: Any, distortion: Any, reserved: Any, shards: Any, shard: 
     return weights
 
 
+@composed
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -365,8 +366,7 @@ def all_candidate_sampler(
     count = _positive(num_true=num_true, num_sampled=num_sampled)["num_sampled"]
     classes = as_classes(true_classes)
     classes.shape.merge(Shape.of((None, num_true)))
-    with name_scope(name or "all_candidate_sampler"):
-        return range_of(0, count, dtype=int64), ones_like(classes, float32), ones([count])
+    return range_of(0, count, dtype=int64), ones_like(classes, float32), ones([count])
 
 
 def _hit_shapes(true_classes: Tensor, sampled_candidates: Tensor, num_true: int) -> list[Shape]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.nn.regularization import dropout
@@ -39,16 +39,16 @@ def stacked_cell(cells: Sequence[Cell], name: str | None = None) -> Cell:
     if not cells:
         raise InvalidArgumentError("there is no cell")
 
+    @composed("stacked_cell")
     def cell(x: Any, states: Any) -> tuple[Any, Any]:
         if not isinstance(states, list | tuple) or len(states) != len(cells):
             raise InvalidArgumentError(
                 f"the state is a tuple of the states of {len(cells)} cells, not {states!r:.80}"
             )
         following = []
-        with name_scope(name or "stacked_cell"):
-            for each, state in zip(cells, states, strict=True):
-                x, new = each(x, state)
-                following.append(new)
+        for each, state in zip(cells, states, strict=True):
+            x, new = each(x, state)
+            following.append(new)
         packed = getattr(type(states), "_make", type(states))
         return x, packed(following)
 
@@ -67,10 +67,10 @@ def residual_cell(cell: Cell, name: str | None = None) -> Cell:
     Source: Wu et al., "Google's Neural Machine Translation System", 2016, section 3.1.
     """
 
+    @composed("residual_cell")
     def with_input(x: Any, state: Any) -> tuple[Tensor, Any]:
-        with name_scope(name or "residual_cell"):
-            output, following = cell(x, state)
-            return x + output, following
+        output, following = cell(x, state)
+        return x + output, following
 
     return sized(with_input, *_sizes_of(cell))
 
@@ -95,10 +95,10 @@ def dropout_cell(
     Source: Zaremba et al., "Recurrent Neural Network Regularization", 2014.
     """
 
+    @composed("dropout_cell")
     def with_dropout(x: Any, state: Any) -> tuple[Any, Any]:
-        with name_scope(name or "dropout_cell"):
-            output, following = cell(_dropped(x, input_rate, seed), state)
-            return _dropped(output, output_rate, seed), following
+        output, following = cell(_dropped(x, input_rate, seed), state)
+        return _dropped(output, output_rate, seed), following
 
     return sized(with_dropout, *_sizes_of(cell))
 

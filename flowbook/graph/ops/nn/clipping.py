@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import REALS
@@ -118,6 +118,7 @@ def _limit(clip_norm: Any, like: Tensor) -> Tensor:
     return limit
 
 
+@composed
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """A tensor scaled down, where it is longer, to a greatest Euclidean norm.
 
@@ -137,17 +138,17 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     ...     print(sess.run(fb.clip_by_norm([3.0, 4.0], 1.0)))
     [0.6 0.8]
     """
-    with name_scope(name or "clip_by_norm") as scope:
-        t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
-        length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
-        limit = _limit(clip_norm, length)
-        clipped = _scaled(t, limit / maximum(length, limit), scope)
-        given, found = _measured(t).shape, _measured(clipped).shape
-        if not given.is_compatible_with(found):
-            raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
-        return clipped
+    t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
+    length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
+    limit = _limit(clip_norm, length)
+    clipped = _scaled(t, limit / maximum(length, limit), name)
+    given, found = _measured(t).shape, _measured(clipped).shape
+    if not given.is_compatible_with(found):
+        raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
+    return clipped
 
 
+@composed
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """A tensor scaled down, where it is longer, to a greatest norm per element.
 
@@ -156,14 +157,14 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         clip_norm: the greatest `norm(t) / size(t)`, a positive scalar of `t`'s dtype.
         name: the name scope.
     """
-    with name_scope(name or "clip_by_average_norm") as scope:
-        t = convert_to_tensor(t)
-        average = norm(t) / cast(size(t), t.dtype)
-        limit = _limit(clip_norm, t)
-        result: Tensor = _scaled(t, limit / maximum(average, limit), scope)
-        return result
+    t = convert_to_tensor(t)
+    average = norm(t) / cast(size(t), t.dtype)
+    limit = _limit(clip_norm, t)
+    result: Tensor = _scaled(t, limit / maximum(average, limit), name)
+    return result
 
 
+@composed
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """The Euclidean norm of several tensors taken together: `sqrt(sum(norm(t) ** 2))`.
 
@@ -178,9 +179,8 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     counted = [_measured(t) for t in _listed(t_list) if t is not None]
     if not counted:
         raise InvalidArgumentError("there is no tensor to take a norm of")
-    with name_scope(name or "global_norm") as scope:
-        norms = stack([reduce_euclidean_norm(t) for t in counted])
-        return reduce_euclidean_norm(norms, name=scope)
+    norms = stack([reduce_euclidean_norm(t) for t in counted])
+    return reduce_euclidean_norm(norms, name=name)
 
 
 def _listed(t_list: Any) -> list[Any]:
@@ -189,6 +189,7 @@ def _listed(t_list: Any) -> list[Any]:
     return list(t_list)
 
 
+@composed
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
@@ -217,12 +218,11 @@ def clip_by_global_norm(
     [0.6] 0.8 5.0
     """
     tensors = _listed(t_list)
-    with name_scope(name or "clip_by_global_norm"):
-        if use_norm is None:
-            use_norm = global_norm(tensors)
-        length = convert_to_tensor(use_norm)
-        limit = _limit(clip_norm, length)
-        factor = limit / maximum(length, limit)
-        # 0 for a finite norm, NaN for any other.
-        factor = factor + (length - length)
-        return [None if t is None else _scaled(t, factor) for t in tensors], length
+    if use_norm is None:
+        use_norm = global_norm(tensors)
+    length = convert_to_tensor(use_norm)
+    limit = _limit(clip_norm, length)
+    factor = limit / maximum(length, limit)
+    # 0 for a finite norm, NaN for any other.
+    factor = factor + (length - length)
+    return [None if t is None else _scaled(t, factor) for t in tensors], length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd, scatter_nd
@@ -23,6 +23,7 @@ from flowbook.graph.ops.reduction.scans import cumsum
 __all__ = ["collapse_repeated"]
 
 
+@composed
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -46,18 +47,17 @@ def collapse_repeated(
     ...     print(sess.run(collapsed).tolist(), sess.run(lengths))
     [[1, 2, 1], [3, 4, 0]] [3 2]
     """
-    with name_scope(name or "collapse_repeated"):
-        labels, lengths = convert_to_tensor(labels), convert_to_tensor(seq_length)
-        if labels.shape.rank not in (None, 2):
-            raise InvalidArgumentError(f"labels are [batch, most], not of shape {labels.shape}")
-        whole = shape_of(labels)
-        changes = not_equal(labels[:, 1:], labels[:, :-1])
-        is_new = concat([ones_like(labels[:, :1], dtype="bool"), changes], 1)
-        kept = logical_and(is_new, sequence_mask(lengths, whole[1]))
-        left = reduce_sum(cast(kept, lengths.dtype), 1)
-        places = where(kept)
-        column = gather_nd(cumsum(cast(kept, "int64"), 1), places) - 1
-        moved = scatter_nd(
-            stack([places[:, 0], column], 1), gather_nd(labels, places), cast(whole, "int64")
-        )
-        return moved[:, : maximum(reduce_max(left), 0)], left
+    labels, lengths = convert_to_tensor(labels), convert_to_tensor(seq_length)
+    if labels.shape.rank not in (None, 2):
+        raise InvalidArgumentError(f"labels are [batch, most], not of shape {labels.shape}")
+    whole = shape_of(labels)
+    changes = not_equal(labels[:, 1:], labels[:, :-1])
+    is_new = concat([ones_like(labels[:, :1], dtype="bool"), changes], 1)
+    kept = logical_and(is_new, sequence_mask(lengths, whole[1]))
+    left = reduce_sum(cast(kept, lengths.dtype), 1)
+    places = where(kept)
+    column = gather_nd(cumsum(cast(kept, "int64"), 1), places) - 1
+    moved = scatter_nd(
+        stack([places[:, 0], column], 1), gather_nd(labels, places), cast(whole, "int64")
+    )
+    return moved[:, : maximum(reduce_max(left), 0)], left

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -46,6 +46,7 @@ from flowbook.graph.ops.sparse.selecting import fill_empty_rows, retain
 __all__ = ["embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
 
 
+@composed
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -87,12 +88,11 @@ def embedding_lookup(
     ids = convert_to_tensor(ids)
     if ids.dtype not in INDICES:
         raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
-    with name_scope(name or "embedding_lookup"):
-        if len(tables) == 1:
-            rows = gather(tables[0], ids)
-        else:
-            rows = _from_shards(tables, ids, _PLACES[partition_strategy])
-        return rows if max_norm is None else _clipped(rows, ids, tables[0].shape.rank, max_norm)
+    if len(tables) == 1:
+        rows = gather(tables[0], ids)
+    else:
+        rows = _from_shards(tables, ids, _PLACES[partition_strategy])
+    return rows if max_norm is None else _clipped(rows, ids, tables[0].shape.rank, max_norm)
 
 
 def _in_turn(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
@@ -167,6 +167,7 @@ _COMBINED: dict[str, Callable[[Tensor], Tensor] | None] = {
 }
 
 
+@composed
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -209,19 +210,19 @@ def embedding_lookup_sparse(
             raise InvalidArgumentError(
                 f"{weights.shape} weights do not fit {ids.shape} ids: one for each"
             )
-    with name_scope(name or "embedding_lookup_sparse") as scope:
-        rows = embedding_lookup(params, ids, partition_strategy, max_norm)
-        if rows.dtype.size < 4:
-            rows = cast(rows, float32)
-        examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(dense_shape, 0)
-        matrix = rows if rows.shape.rank is not None else _as_matrix(rows, ids)
-        result = _combined(matrix, weights, examples, count, combiner)
-        if matrix is not rows:
-            row = strided_slice(shape(rows), np.s_[1:])
-            result = reshape(result, concat([strided_slice(shape(result), np.s_[:1]), row], 0))
-        return identity(result, name=scope)
+    rows = embedding_lookup(params, ids, partition_strategy, max_norm)
+    if rows.dtype.size < 4:
+        rows = cast(rows, float32)
+    examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(dense_shape, 0)
+    matrix = rows if rows.shape.rank is not None else _as_matrix(rows, ids)
+    result = _combined(matrix, weights, examples, count, combiner)
+    if matrix is not rows:
+        row = strided_slice(shape(rows), np.s_[1:])
+        result = reshape(result, concat([strided_slice(shape(result), np.s_[:1]), row], 0))
+    return identity(result, name=name)
 
 
+@composed
 def safe_embedding_lookup_sparse(
     embedding_weights: Any,
     sparse_ids: Any,
@@ -262,29 +263,28 @@ def safe_embedding_lookup_sparse(
     """
     ids = SparseTensor.from_value(sparse_ids)
     weights = None if sparse_weights is None else SparseTensor.from_value(sparse_weights)
-    with name_scope(name or "safe_embedding_lookup_sparse") as scope:
-        whole, rank = ids.dense_shape, ids.shape.rank
-        if rank != 2:
-            examples = reduce_prod(strided_slice(whole, np.s_[:-1]))
-            ids = reshape_sparse(ids, stack([examples, strided_slice(whole, -1)]))
-        valid = greater_equal(ids.values, 0)
-        if weights is not None:
-            if combiner != "sum":
-                valid = logical_and(valid, greater(weights.values, 0))
-            weights = retain(SparseTensor(ids.indices, weights.values, ids.dense_shape), valid)
-        ids = retain(ids, valid)
-        if default_id is not None:
-            ids = fill_empty_rows(ids, default_id).sp_ordered_output
-            weights = None if weights is None else fill_empty_rows(weights, 1).sp_ordered_output
-        last = scope if rank == 2 else None
-        rows = embedding_lookup_sparse(
-            embedding_weights, ids, weights, partition_strategy, combiner, max_norm, last
-        )
-        if rank == 2:
-            return rows
-        before = cast(strided_slice(whole, np.s_[:-1]), int32)
-        row = strided_slice(shape(rows), np.s_[1:])
-        return reshape(rows, concat([before, row], 0), name=scope)
+    whole, rank = ids.dense_shape, ids.shape.rank
+    if rank != 2:
+        examples = reduce_prod(strided_slice(whole, np.s_[:-1]))
+        ids = reshape_sparse(ids, stack([examples, strided_slice(whole, -1)]))
+    valid = greater_equal(ids.values, 0)
+    if weights is not None:
+        if combiner != "sum":
+            valid = logical_and(valid, greater(weights.values, 0))
+        weights = retain(SparseTensor(ids.indices, weights.values, ids.dense_shape), valid)
+    ids = retain(ids, valid)
+    if default_id is not None:
+        ids = fill_empty_rows(ids, default_id).sp_ordered_output
+        weights = None if weights is None else fill_empty_rows(weights, 1).sp_ordered_output
+    last = name if rank == 2 else None
+    rows = embedding_lookup_sparse(
+        embedding_weights, ids, weights, partition_strategy, combiner, max_norm, last
+    )
+    if rank == 2:
+        return rows
+    before = cast(strided_slice(whole, np.s_[:-1]), int32)
+    row = strided_slice(shape(rows), np.s_[1:])
+    return reshape(rows, concat([before, row], 0), name=name)
 
 
 def _combined(

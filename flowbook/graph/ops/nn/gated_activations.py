@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
@@ -69,6 +69,7 @@ swish_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
 )
 
 
+@composed
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """`x * sigmoid(beta * x)`, elementwise; with a `beta` of 1 also known as SiLU.
 
@@ -80,10 +81,9 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     Source: Ramachandran et al., "Searching for Activation Functions", 2017.
     """
     x = _features("swish", features)
-    with name_scope(name or "swish") as scope:
-        if not isinstance(beta, Arithmetic) and beta == 1:
-            return swish_op(x, name=scope)[0]
-        return multiply(x, sigmoid(x * beta), name=scope)
+    if not isinstance(beta, Arithmetic) and beta == 1:
+        return swish_op(x, name=name)[0]
+    return multiply(x, sigmoid(x * beta), name=name)
 
 
 # The gate of GELU's approximate form: of this polynomial in x, c x + d x ** 3, the sigmoid.
@@ -122,6 +122,7 @@ gelu_tanh_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
 )
 
 
+@composed
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """The Gaussian error linear unit: `x * P(X <= x)` for a standard normal X.
 
@@ -139,7 +140,6 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     [-0.1587  0.      0.8413]
     """
     x = _features("gelu", features)
-    with name_scope(name or "gelu") as scope:
-        if approximate:
-            return gelu_tanh_op(x, name=scope)[0]
-        return multiply(x, normal_distribution_op(x), name=scope)
+    if approximate:
+        return gelu_tanh_op(x, name=name)[0]
+    return multiply(x, normal_distribution_op(x), name=name)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, scalar
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
@@ -345,6 +345,7 @@ def weighted_cross_entropy_with_logits(
     return weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
 
 
+@composed
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
@@ -363,15 +364,14 @@ def log_poisson_loss(
     log_input = convert_to_tensor(log_input)
     targets = convert_to_tensor(targets, log_input.dtype)
     _same_shapes(targets, log_input)
-    with name_scope(name or "log_poisson_loss") as scope:
-        if not compute_full_loss:
-            return subtract(exp(log_input), log_input * targets, name=scope)
-        loss = exp(log_input) - log_input * targets
-        is_small = logical_and(greater_equal(targets, 0), less_equal(targets, 1))
-        # Where it is not wanted, its logarithm must still have a gradient.
-        count = where(is_small, ones_like(targets), targets)
-        stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
-        return add(loss, where(is_small, zeros_like(stirling), stirling), name=scope)
+    if not compute_full_loss:
+        return subtract(exp(log_input), log_input * targets, name=name)
+    loss = exp(log_input) - log_input * targets
+    is_small = logical_and(greater_equal(targets, 0), less_equal(targets, 1))
+    # Where it is not wanted, its logarithm must still have a gradient.
+    count = where(is_small, ones_like(targets), targets)
+    stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
+    return add(loss, where(is_small, zeros_like(stirling), stirling), name=name)
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, axes_or_tensor
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -66,6 +66,7 @@ def _without(tensor: Tensor, axes: Any, keepdims: bool) -> Tensor:
     return reshape(tensor, []) if axes is None else squeeze(tensor, axes)
 
 
+@composed
 def moments(
     x: Any, axes: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -86,9 +87,8 @@ def moments(
     """
     x = _floating(x)
     axes = axes_or_tensor(axes, x)
-    with name_scope(name or "moments"):
-        mean, variance = (_without(t, axes, keepdims) for t in moments_op(x, axes=axes))
-        return mean, variance
+    mean, variance = (_without(t, axes, keepdims) for t in moments_op(x, axes=axes))
+    return mean, variance
 
 
 def _centred(x: Tensor, average: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
@@ -104,6 +104,7 @@ def _centred(x: Tensor, average: Callable[[Tensor], Tensor]) -> tuple[Tensor, Te
     return mean, average(square(distances))
 
 
+@composed
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -122,18 +123,18 @@ def weighted_moments(
     x = _floating(x)
     axes = axes_or_tensor(axes, x)
     weights = convert_to_tensor(frequency_weights)
-    with name_scope(name or "weighted_moments"):
-        data = _as(x, float32 if x.dtype.size == 2 else x.dtype)
-        # Where weights are repeated along an axis, each repetition counts.
-        weights = _as(weights, data.dtype) * ones_like(data)
-        total = reduce_sum(weights, axes, keepdims=True)
-        mean, variance = (
-            _as(_without(t, axes, keepdims), x.dtype)
-            for t in _centred(data, lambda t: reduce_sum(weights * t, axes, keepdims=True) / total)
-        )
-        return mean, variance
+    data = _as(x, float32 if x.dtype.size == 2 else x.dtype)
+    # Where weights are repeated along an axis, each repetition counts.
+    weights = _as(weights, data.dtype) * ones_like(data)
+    total = reduce_sum(weights, axes, keepdims=True)
+    mean, variance = (
+        _as(_without(t, axes, keepdims), x.dtype)
+        for t in _centred(data, lambda t: reduce_sum(weights * t, axes, keepdims=True) / total)
+    )
+    return mean, variance
 
 
+@composed
 def sufficient_statistics(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
@@ -153,12 +154,11 @@ def sufficient_statistics(
     x = _floating(x)
     axes = as_axes(axes, x)
     shift = None if shift is None else convert_to_tensor(shift, x.dtype)
-    with name_scope(name or "sufficient_statistics"):
-        values = x if shift is None else x - shift
-        total = reduce_sum(values, axes, keepdims=keepdims, name="sum")
-        squares = reduce_sum(square(values), axes, keepdims=keepdims, name="squares")
-        count = convert_to_tensor(_elements_along(x, axes), x.dtype, name="count")
-        return count, total, squares, shift
+    values = x if shift is None else x - shift
+    total = reduce_sum(values, axes, keepdims=keepdims, name="sum")
+    squares = reduce_sum(square(values), axes, keepdims=keepdims, name="squares")
+    count = convert_to_tensor(_elements_along(x, axes), x.dtype, name="count")
+    return count, total, squares, shift
 
 
 def _elements_along(x: Tensor, axes: Any) -> Any:
@@ -173,6 +173,7 @@ def _elements_along(x: Tensor, axes: Any) -> Any:
     return cast(reduce_prod(counted), x.dtype)
 
 
+@composed
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -185,13 +186,13 @@ def normalize_moments(
         shift: what was subtracted from them first, or None.
         name: the name scope.
     """
-    with name_scope(name or "normalize_moments"):
-        divisor = 1.0 / convert_to_tensor(counts)
-        shifted = mean_ss * divisor
-        variance = variance_ss * divisor - square(shifted)
-        return shifted if shift is None else shifted + shift, variance
+    divisor = 1.0 / convert_to_tensor(counts)
+    shifted = mean_ss * divisor
+    variance = variance_ss * divisor - square(shifted)
+    return shifted if shift is None else shifted + shift, variance
 
 
+@composed
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
@@ -212,17 +213,17 @@ def l2_normalize(
         epsilon = _number(epsilon)
         if epsilon < 0:
             raise InvalidArgumentError(f"epsilon is not negative: {epsilon}")
-    with name_scope(name or "l2_normalize") as scope:
-        # Any scale would give the same; this one keeps squares in range.
-        largest = reduce_max(absolute(x), axes, keepdims=True)
-        least = epsilon**0.5
-        scale = stop_gradient(clip_by_value(largest, least, x.dtype.max))
-        scaled = x / scale
-        squares = reduce_sum(square(scaled), axes, keepdims=True)
-        floor = square(least / scale)
-        return multiply(scaled, rsqrt(maximum(squares, floor)), name=scope)
+    # Any scale would give the same; this one keeps squares in range.
+    largest = reduce_max(absolute(x), axes, keepdims=True)
+    least = epsilon**0.5
+    scale = stop_gradient(clip_by_value(largest, least, x.dtype.max))
+    scaled = x / scale
+    squares = reduce_sum(square(scaled), axes, keepdims=True)
+    floor = square(least / scale)
+    return multiply(scaled, rsqrt(maximum(squares, floor)), name=name)
 
 
+@composed("batchnorm")
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -248,18 +249,18 @@ def batch_normalization(
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
-    with name_scope(name or "batchnorm"):
-        x = convert_to_tensor(x)
-        is_tensor = isinstance(variance, Arithmetic)
-        variance = convert_to_tensor(variance, None if is_tensor else x.dtype)
-        factor = rsqrt(variance + variance_epsilon)
-        if scale is not None:
-            factor = factor * scale
-        # The mean first: beside a large one, the products would lose what differs.
-        normal = (cast(x, variance.dtype) - mean) * factor
-        return cast(normal if offset is None else normal + offset, x.dtype)
+    x = convert_to_tensor(x)
+    is_tensor = isinstance(variance, Arithmetic)
+    variance = convert_to_tensor(variance, None if is_tensor else x.dtype)
+    factor = rsqrt(variance + variance_epsilon)
+    if scale is not None:
+        factor = factor * scale
+    # The mean first: beside a large one, the products would lose what differs.
+    normal = (cast(x, variance.dtype) - mean) * factor
+    return cast(normal if offset is None else normal + offset, x.dtype)
 
 
+@composed
 def fused_batch_norm(
     x: Any,
     scale: Any,
@@ -308,19 +309,18 @@ def fused_batch_norm(
             )
         if not is_training and given is None:
             raise InvalidArgumentError("mean and variance are needed where not training")
-    with name_scope(name or "fused_batch_norm"):
-        data = layout.channels_last(_as(x, dtype))
-        if not is_training:
-            mean, variance = convert_to_tensor(mean, dtype), convert_to_tensor(variance, dtype)
-            y = batch_normalization(data, mean, variance, offset, scale, epsilon)
-            return layout.restored(_as(y, x.dtype)), mean, variance
-        rank = 4 if x.shape.rank is None else x.shape.rank
-        axes = tuple(range(rank - 1))
-        y, mean, variance = normalize_op(data, scale, offset, axes=axes, epsilon=_number(epsilon))
-        # Over one element only the variance is 0, not 0 / 0.
-        count = convert_to_tensor(elements_per(data, mean), dtype)
-        unbiased = squeeze(variance, axes) * (count / maximum(count - 1.0, 1.0))
-        return layout.restored(_as(y, x.dtype)), squeeze(mean, axes), unbiased
+    data = layout.channels_last(_as(x, dtype))
+    if not is_training:
+        mean, variance = convert_to_tensor(mean, dtype), convert_to_tensor(variance, dtype)
+        y = batch_normalization(data, mean, variance, offset, scale, epsilon)
+        return layout.restored(_as(y, x.dtype)), mean, variance
+    rank = 4 if x.shape.rank is None else x.shape.rank
+    axes = tuple(range(rank - 1))
+    y, mean, variance = normalize_op(data, scale, offset, axes=axes, epsilon=_number(epsilon))
+    # Over one element only the variance is 0, not 0 / 0.
+    count = convert_to_tensor(elements_per(data, mean), dtype)
+    unbiased = squeeze(variance, axes) * (count / maximum(count - 1.0, 1.0))
+    return layout.restored(_as(y, x.dtype)), squeeze(mean, axes), unbiased
 
 
 def layer_normalization(
@@ -383,6 +383,7 @@ def _scale_and_offset(x: Tensor, scale: Any, offset: Any) -> tuple[Tensor, Tenso
     return scale, zeros_like(scale) if offset is None else convert_to_tensor(offset, x.dtype)
 
 
+@composed
 def group_normalization(
     x: Any,
     groups: int,
@@ -416,21 +417,20 @@ def group_normalization(
         raise InvalidArgumentError(
             f"groups is an int that divides the {channels} channels, not {groups!r}"
         )
-    with name_scope(name or "group_normalization") as scope:
-        factors = [
-            None if f is None else reshape(convert_to_tensor(f, x.dtype), [groups, -1])
-            for f in (scale, offset)
-        ]
-        shape = convert_to_tensor(shape_of(x))
-        places = reduce_prod(shape[1:-1])
-        apart = stack([shape[0], places, groups, shape[-1] // groups])
-        y, _, _ = normalize_op(
-            reshape(x, apart),
-            *_scale_and_offset(x, *factors),
-            axes=(1, 3),
-            epsilon=_number(epsilon),
-        )
-        return reshape(y, shape, name=scope)
+    factors = [
+        None if f is None else reshape(convert_to_tensor(f, x.dtype), [groups, -1])
+        for f in (scale, offset)
+    ]
+    shape = convert_to_tensor(shape_of(x))
+    places = reduce_prod(shape[1:-1])
+    apart = stack([shape[0], places, groups, shape[-1] // groups])
+    y, _, _ = normalize_op(
+        reshape(x, apart),
+        *_scale_and_offset(x, *factors),
+        axes=(1, 3),
+        epsilon=_number(epsilon),
+    )
+    return reshape(y, shape, name=name)
 
 
 def local_response_normalization(
@@ -469,6 +469,7 @@ def local_response_normalization(
     )
 
 
+@composed
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Which part of a tensor's elements is zero: a float32 scalar, NaN where there are none.
 
@@ -476,7 +477,6 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         value: of a number dtype and any shape.
         name: the name scope.
     """
-    with name_scope(name or "zero_fraction") as scope:
-        value = convert_to_tensor(value)
-        zeros = cast(equal(value, zeros_like(value)), float32)
-        return reduce_mean(zeros, name=scope)
+    value = convert_to_tensor(value)
+    zeros = cast(equal(value, zeros_like(value)), float32)
+    return reduce_mean(zeros, name=name)

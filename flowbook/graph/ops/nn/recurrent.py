@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from flowbook.graph.building.scopes import name_scope, within
+from flowbook.graph.building.scopes import within
 from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -88,6 +89,7 @@ def _before_the_loop(x: Any, kernel: Tensor, bias: Tensor | None) -> tuple[Tenso
     return taken.instead(products), of_state
 
 
+@composed
 def rnn_cell(
     x: Any,
     h: Any,
@@ -109,11 +111,11 @@ def rnn_cell(
     Returns:
         `(output, state)`, which are the same tensor [batch, units].
     """
-    with name_scope(name or "rnn_cell"):
-        output = activation(_linear(x, h, kernel, bias))
+    output = activation(_linear(x, h, kernel, bias))
     return output, output
 
 
+@composed
 def lstm_cell(
     x: Any,
     state: tuple[Any, Any],
@@ -163,25 +165,25 @@ def lstm_cell(
     if not isinstance(state, list | tuple) or len(state) != 2:
         raise InvalidTypeError(f"the state of an LSTM is a pair (c, h), not {state!r:.80}")
     c, h = state
-    with name_scope(name or "lstm_cell"):
-        i, j, f, o = split(_linear(x, h, kernel, bias), 4, axis=1)
-        if not isinstance(forget_bias, int | float) or forget_bias:
-            f = f + forget_bias
-        if peepholes is not None:
-            f, i = f + c * peepholes[0], i + c * peepholes[1]
-        c = sigmoid(f) * c + sigmoid(i) * activation(j)
-        if cell_clip is not None:
-            c = clip_by_value(c, -cell_clip, cell_clip)
-        if peepholes is not None:
-            o = o + c * peepholes[2]
-        h = sigmoid(o) * activation(c)
-        if projection is not None:
-            h = matmul(h, projection)
-            if projection_clip is not None:
-                h = clip_by_value(h, -projection_clip, projection_clip)
+    i, j, f, o = split(_linear(x, h, kernel, bias), 4, axis=1)
+    if not isinstance(forget_bias, int | float) or forget_bias:
+        f = f + forget_bias
+    if peepholes is not None:
+        f, i = f + c * peepholes[0], i + c * peepholes[1]
+    c = sigmoid(f) * c + sigmoid(i) * activation(j)
+    if cell_clip is not None:
+        c = clip_by_value(c, -cell_clip, cell_clip)
+    if peepholes is not None:
+        o = o + c * peepholes[2]
+    h = sigmoid(o) * activation(c)
+    if projection is not None:
+        h = matmul(h, projection)
+        if projection_clip is not None:
+            h = clip_by_value(h, -projection_clip, projection_clip)
     return h, (LSTMState(c, h) if isinstance(state, LSTMState) else (c, h))
 
 
+@composed
 def gru_cell(
     x: Any,
     h: Any,
@@ -212,11 +214,10 @@ def gru_cell(
 
     Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
     """
-    with name_scope(name or "gru_cell"):
-        r, u = split(sigmoid(_linear(x, h, gate_kernel, gate_bias)), 2, axis=1)
-        candidate = activation(_linear(x, r * h, candidate_kernel, candidate_bias))
-        # As a step towards the candidate it takes one product less.
-        h = candidate + u * (h - candidate)
+    r, u = split(sigmoid(_linear(x, h, gate_kernel, gate_bias)), 2, axis=1)
+    candidate = activation(_linear(x, r * h, candidate_kernel, candidate_bias))
+    # As a step towards the candidate it takes one product less.
+    h = candidate + u * (h - candidate)
     return h, h
 
 

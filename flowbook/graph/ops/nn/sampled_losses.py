@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import float16
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
@@ -35,6 +35,7 @@ from flowbook.graph.ops.reduction.reductions import reduce_any
 __all__ = ["nce_loss", "sampled_softmax_loss"]
 
 
+@composed
 def sampled_softmax_loss(
     weights: Any,
     biases: Any,
@@ -73,25 +74,25 @@ def sampled_softmax_loss(
     Source: Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation",
     2014.
     """
-    with name_scope(name or "sampled_softmax_loss"):
-        true_logits, sampled_logits = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            seed,
-        )
-        wanted = concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
-        logits = concat([true_logits, sampled_logits], 1)
-        return softmax_cross_entropy_with_logits(labels=stop_gradient(wanted), logits=logits)
+    true_logits, sampled_logits = _logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        seed,
+    )
+    wanted = concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
+    logits = concat([true_logits, sampled_logits], 1)
+    return softmax_cross_entropy_with_logits(labels=stop_gradient(wanted), logits=logits)
 
 
+@composed
 def nce_loss(
     weights: Any,
     biases: Any,
@@ -114,27 +115,26 @@ def nce_loss(
 
     Source: Gutmann and Hyvärinen, "Noise-contrastive estimation", 2010.
     """
-    with name_scope(name or "nce_loss"):
-        true_logits, sampled_logits = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            None,
-        )
-        right = sigmoid_cross_entropy_with_logits(
-            labels=ones_like(true_logits) / num_true, logits=true_logits
-        )
-        drawn = sigmoid_cross_entropy_with_logits(
-            labels=zeros_like(sampled_logits), logits=sampled_logits
-        )
-        return reduce_sum(right, 1) + reduce_sum(drawn, 1)
+    true_logits, sampled_logits = _logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        None,
+    )
+    right = sigmoid_cross_entropy_with_logits(
+        labels=ones_like(true_logits) / num_true, logits=true_logits
+    )
+    drawn = sigmoid_cross_entropy_with_logits(
+        labels=zeros_like(sampled_logits), logits=sampled_logits
+    )
+    return reduce_sum(right, 1) + reduce_sum(drawn, 1)
 
 
 def _logits(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -120,6 +120,7 @@ print_text_op: OpDef[Operation] = OpDef(
 
 
 @print_text_op.front
+@composed
 def print(
     *inputs: Any,
     output_stream: Any = None,
@@ -158,9 +159,8 @@ def print(
     for i, item in enumerate(inputs):
         texts[-1] += sep if i else ""
         _collect(item, texts, tensors, inside=False)
-    with name_scope(name or "print"):
-        text = format_op(tensors, template=tuple(texts), summarize=summarize)
-        result: Operation = print_text_op(text, stream=stream, end=end)
+    text = format_op(tensors, template=tuple(texts), summarize=summarize)
+    result: Operation = print_text_op(text, stream=stream, end=end)
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, elementwise
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int64
@@ -93,6 +93,7 @@ gamma_op = OpDef(
 
 
 @gamma_op.front
+@composed
 def random_gamma(
     shape: Any,
     alpha: Any,
@@ -134,12 +135,11 @@ def random_gamma(
     alpha = convert_to_tensor(alpha, wanted)
     beta = None if beta is None else convert_to_tensor(beta, wanted)
     attributes = seeds(seed)
-    with name_scope(name or "random_gamma") as scope:
-        return scaled_gamma(lambda each: gamma_op(shape, each, **attributes), alpha, beta, scope)
+    return scaled_gamma(lambda each: gamma_op(shape, each, **attributes), alpha, beta, name)
 
 
 def scaled_gamma(
-    draw: Callable[[Tensor], Tensor], alpha: Tensor, beta: Tensor | None, name: str
+    draw: Callable[[Tensor], Tensor], alpha: Tensor, beta: Tensor | None, name: str | None
 ) -> Tensor:
     """Samples of an inverse scale, from those that `draw` gives for alphas; never 0."""
     each = alpha if beta is None else alpha + zeros_like(beta)

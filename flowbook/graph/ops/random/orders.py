@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops, same_as_input
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
@@ -109,6 +109,7 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     return stateless_shuffle_op(value, seed, name=name)
 
 
+@composed
 def random_permutation(
     n: Any, dtype: Any = int32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -125,14 +126,13 @@ def random_permutation(
     ...     print(sorted(sess.run(fb.random_permutation(4)).tolist()))
     [0, 1, 2, 3]
     """
-    with name_scope(name or "random_permutation") as scope:
-        n = convert_to_tensor(n)
-        if n.dtype not in INDICES or n.shape.rank not in (None, 0):
-            raise InvalidTypeError(f"a permutation is of an int, not of {n!r}")
-        known = constant_value(n)
-        if known is not None and known < 0:
-            raise InvalidArgumentError(f"there are no permutations of {known} things")
-        return random_shuffle(range_of(cast(n, dtype)), seed=seed, name=scope)
+    n = convert_to_tensor(n)
+    if n.dtype not in INDICES or n.shape.rank not in (None, 0):
+        raise InvalidTypeError(f"a permutation is of an int, not of {n!r}")
+    known = constant_value(n)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"there are no permutations of {known} things")
+    return random_shuffle(range_of(cast(n, dtype)), seed=seed, name=name)
 
 
 def _check_part(size: Tensor, value: Tensor) -> None:
@@ -146,6 +146,7 @@ def _check_part(size: Tensor, value: Tensor) -> None:
         raise InvalidArgumentError(f"no part {wanted.tolist()} lies in the shape {value.shape}")
 
 
+@composed
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """A part of a tensor at a random place, another one in every run; gradients flow to `value`.
 
@@ -163,16 +164,14 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     >>> fb.random_crop(fb.zeros([32, 32, 3]), [28, 28, 3]).shape
     Shape([28, 28, 3])
     """
-    with name_scope(name or "random_crop") as scope:
-        value = convert_to_tensor(value)
-        size = convert_to_tensor(shape_argument(size), name="size")
-        _check_part(size, value)
-        whole = shape_of(value, out_type=size.dtype)
-        # A part that is too large leaves no room; slicing tells of it.
-        room = maximum(whole - size + 1, 1)
-        # The greatest integer, so that the remainder is as good as uniform.
-        start = (
-            random_uniform(shape_of(whole), maxval=size.dtype.max, dtype=size.dtype, seed=seed)
-            % room
-        )
-        return slice_of(value, start, size, name=scope)
+    value = convert_to_tensor(value)
+    size = convert_to_tensor(shape_argument(size), name="size")
+    _check_part(size, value)
+    whole = shape_of(value, out_type=size.dtype)
+    # A part that is too large leaves no room; slicing tells of it.
+    room = maximum(whole - size + 1, 1)
+    # The greatest integer, so that the remainder is as good as uniform.
+    start = (
+        random_uniform(shape_of(whole), maxval=size.dtype.max, dtype=size.dtype, seed=seed) % room
+    )
+    return slice_of(value, start, size, name=name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int32, int64
@@ -74,6 +74,7 @@ stateless_gamma_op = OpDef(
 
 
 @stateless_gamma_op.front
+@composed
 def stateless_random_gamma(
     shape: Any,
     seed: Any,
@@ -104,8 +105,7 @@ def stateless_random_gamma(
     shape = shape_argument(shape)
     alpha = convert_to_tensor(alpha, wanted)
     beta = None if beta is None else convert_to_tensor(beta, wanted)
-    with name_scope(name or "stateless_random_gamma") as scope:
-        return scaled_gamma(lambda each: stateless_gamma_op(shape, seed, each), alpha, beta, scope)
+    return scaled_gamma(lambda each: stateless_gamma_op(shape, seed, each), alpha, beta, name)
 
 
 def _poisson(xp: Any, shape: Any, seed: Any, lam: Any, dtype: DType) -> Any:

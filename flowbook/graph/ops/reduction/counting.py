@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -255,6 +255,7 @@ def _bin_count(nbins: Any) -> int:
     return count
 
 
+@composed
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: int = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
@@ -267,11 +268,11 @@ def histogram_fixed_width(
     ...     print(sess.run(fb.histogram_fixed_width([-1.0, 0.5, 2.5, 9.0], [0.0, 5.0], 5)))
     [2 0 1 0 1]
     """
-    with name_scope(name or "histogram_fixed_width") as scope:
-        bins = histogram_fixed_width_bins(values, value_range, nbins)
-        return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)
+    bins = histogram_fixed_width_bins(values, value_range, nbins)
+    return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=name)
 
 
+@composed
 def count_nonzero(
     input: Any,
     axis: Any = None,
@@ -290,10 +291,9 @@ def count_nonzero(
     """
     x = convert_to_tensor(input)
     wanted = _numeric_dtype(dtype)
-    with name_scope(name or "count_nonzero") as scope:
-        is_counted = x if x.dtype is bool_ else not_equal(x, b"" if x.dtype is string else 0)
-        total = reduce_sum(cast(is_counted, int64), axis, keepdims)
-        return cast(total, wanted, name=scope)
+    is_counted = x if x.dtype is bool_ else not_equal(x, b"" if x.dtype is string else 0)
+    total = reduce_sum(cast(is_counted, int64), axis, keepdims)
+    return cast(total, wanted, name=name)
 
 
 # Pairs

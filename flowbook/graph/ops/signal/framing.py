@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -142,6 +142,7 @@ def _positive(what: str, value: Any) -> int:
 
 
 @frame_op.front
+@composed
 def frame(
     signal: Any,
     frame_length: int,
@@ -176,31 +177,28 @@ def frame(
     [[1 2 3]
      [3 4 5]]
     """
-    with name_scope(name or "frame") as scope:
-        signal = convert_to_tensor(signal)
-        length, step = _positive("frame_length", frame_length), _positive("frame_step", frame_step)
-        rank, along = signal.shape.rank, as_axis(axis)
-        if along == -1 and not pad_end:
-            return frame_op(signal, length, frame_step=step, name=scope)
-        if rank is None:
-            raise InvalidArgumentError(
-                f"the rank of {signal.name} is not known",
-                hint="give a placeholder a shape, such as [None, None]",
-            )
-        along = in_range(along, rank)
-        others = [k for k in range(rank) if k != along]
-        signal = transpose(signal, [*others, along]) if along != rank - 1 else signal
-        if pad_end:
-            more = _missing(_last(signal), length, step)
-            widths = [*([0, 0] for _ in others), [0, more]]
-            signal = pad(signal, widths, constant_values=pad_value)
-        frames = frame_op(
-            signal, length, frame_step=step, name=scope if along == rank - 1 else None
+    signal = convert_to_tensor(signal)
+    length, step = _positive("frame_length", frame_length), _positive("frame_step", frame_step)
+    rank, along = signal.shape.rank, as_axis(axis)
+    if along == -1 and not pad_end:
+        return frame_op(signal, length, frame_step=step, name=name)
+    if rank is None:
+        raise InvalidArgumentError(
+            f"the rank of {signal.name} is not known",
+            hint="give a placeholder a shape, such as [None, None]",
         )
-        if along == rank - 1:
-            return frames
-        back = [*range(along), rank - 1, rank, *range(along, rank - 1)]
-        return transpose(frames, back, name=scope)
+    along = in_range(along, rank)
+    others = [k for k in range(rank) if k != along]
+    signal = transpose(signal, [*others, along]) if along != rank - 1 else signal
+    if pad_end:
+        more = _missing(_last(signal), length, step)
+        widths = [*([0, 0] for _ in others), [0, more]]
+        signal = pad(signal, widths, constant_values=pad_value)
+    frames = frame_op(signal, length, frame_step=step, name=name if along == rank - 1 else None)
+    if along == rank - 1:
+        return frames
+    back = [*range(along), rank - 1, rank, *range(along, rank - 1)]
+    return transpose(frames, back, name=name)
 
 
 def _missing(samples: Any, length: int, step: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -76,6 +76,7 @@ def linear_to_mel_weight_matrix(
     return constant(weights.astype(wanted.numpy), name=name or "linear_to_mel_weight_matrix")
 
 
+@composed
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """The mel-frequency cepstral coefficients of spectra.
 
@@ -87,9 +88,8 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         The same shape and dtype: the orthogonal cosine transform but for the first, which is larger
         by the root of 2. Of speech the first 13 are kept.
     """
-    with name_scope(name or "mfccs_from_log_mel_spectrograms") as scope:
-        x = convert_to_tensor(log_mel_spectrograms)
-        bands = x.shape.dims[-1] if x.shape.dims else None
-        if not bands:
-            raise InvalidArgumentError(f"how many bands {x.name} has is not known: {x.shape}")
-        return dct(x * (1 / math.sqrt(2 * bands)), 2, name=scope)
+    x = convert_to_tensor(log_mel_spectrograms)
+    bands = x.shape.dims[-1] if x.shape.dims else None
+    if not bands:
+        raise InvalidArgumentError(f"how many bands {x.name} has is not known: {x.shape}")
+    return dct(x * (1 / math.sqrt(2 * bands)), 2, name=name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import DType, complex64, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -41,6 +42,7 @@ def _fft_length(frame_length: Any, given: Any) -> int:
     return int(1 << (length - 1).bit_length())
 
 
+@composed
 def stft(
     signals: Any,
     frame_length: int,
@@ -73,13 +75,12 @@ def stft(
     >>> fb.signal.stft(fb.zeros([2, 8000]), frame_length=400, frame_step=160).shape
     Shape([2, 48, 257])
     """
-    with name_scope(name or "stft") as scope:
-        signals = convert_to_tensor(signals)
-        length = _fft_length(frame_length, fft_length)
-        frames = frame(signals, frame_length, frame_step, pad_end)
-        if window_fn is not None:
-            frames = frames * window_fn(frame_length, dtype=frames.dtype)
-        return rfft(frames, [length], name=scope)
+    signals = convert_to_tensor(signals)
+    length = _fft_length(frame_length, fft_length)
+    frames = frame(signals, frame_length, frame_step, pad_end)
+    if window_fn is not None:
+        frames = frames * window_fn(frame_length, dtype=frames.dtype)
+    return rfft(frames, [length], name=name)
 
 
 def inverse_stft_window_fn(
@@ -110,6 +111,7 @@ def inverse_stft_window_fn(
     return inverse_window
 
 
+@composed
 def inverse_stft(
     stfts: Any,
     frame_length: int,
@@ -143,24 +145,23 @@ def inverse_stft(
     ...     print(sess.run(back[4:12]).round(6))
     [ 4.  5.  6.  7.  8.  9. 10. 11.]
     """
-    with name_scope(name or "inverse_stft") as scope:
-        stfts = convert_to_tensor(stfts)
-        if not stfts.dtype.is_complex:
-            raise InvalidTypeError(f"spectra are complex, not {stfts.dtype.name}")
-        length, kept = _fft_length(frame_length, fft_length), whole("frame_length", frame_length)
-        frames = irfft(stfts, [length])
-        if kept > length:
-            rank = frames.shape.rank
-            if rank is None:
-                raise InvalidArgumentError(
-                    f"the rank of {stfts.name} is not known, and frames are longer than transforms"
-                )
-            frames = pad(frames, [[0, 0]] * (rank - 1) + [[0, kept - length]])
-        frames = frames[..., :kept]
-        if window_fn is not None:
-            real = float32 if stfts.dtype is complex64 else float64
-            frames = frames * window_fn(kept, dtype=real)
-        return overlap_and_add(frames, frame_step, name=scope)
+    stfts = convert_to_tensor(stfts)
+    if not stfts.dtype.is_complex:
+        raise InvalidTypeError(f"spectra are complex, not {stfts.dtype.name}")
+    length, kept = _fft_length(frame_length, fft_length), whole("frame_length", frame_length)
+    frames = irfft(stfts, [length])
+    if kept > length:
+        rank = frames.shape.rank
+        if rank is None:
+            raise InvalidArgumentError(
+                f"the rank of {stfts.name} is not known, and frames are longer than transforms"
+            )
+        frames = pad(frames, [[0, 0]] * (rank - 1) + [[0, kept - length]])
+    frames = frames[..., :kept]
+    if window_fn is not None:
+        real = float32 if stfts.dtype is complex64 else float64
+        frames = frames * window_fn(kept, dtype=real)
+    return overlap_and_add(frames, frame_step, name=name)
 
 
 def _quarters(frame_length: Any) -> int:
@@ -170,6 +171,7 @@ def _quarters(frame_length: Any) -> int:
     return length
 
 
+@composed
 def mdct(
     signals: Any,
     frame_length: int,
@@ -195,15 +197,15 @@ def mdct(
     Raises:
         InvalidArgumentError: if the length is no multiple of 4.
     """
-    with name_scope(name or "mdct") as scope:
-        length = _quarters(frame_length)
-        frames = frame(convert_to_tensor(signals), length, length // 2, pad_end)
-        weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=frames.dtype)
-        a, b, c, d = split(frames * weights, 4, -1)
-        folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
-        return dct(folded, 4, norm=norm, name=scope)
+    length = _quarters(frame_length)
+    frames = frame(convert_to_tensor(signals), length, length // 2, pad_end)
+    weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=frames.dtype)
+    a, b, c, d = split(frames * weights, 4, -1)
+    folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
+    return dct(folded, 4, norm=norm, name=name)
 
 
+@composed
 def inverse_mdct(
     mdcts: Any,
     window_fn: WindowFunction | None = vorbis_window,
@@ -229,14 +231,13 @@ def inverse_mdct(
     ...     print(sess.run(back[4:8]).round(6))
     [4. 5. 6. 7.]
     """
-    with name_scope(name or "inverse_mdct") as scope:
-        mdcts = convert_to_tensor(mdcts)
-        half = mdcts.shape.dims[-1] if mdcts.shape.dims else None
-        if half is None:
-            raise InvalidArgumentError(f"how many numbers a frame of {mdcts.name} has is not known")
-        length = _quarters(2 * half)
-        folded = dct(mdcts, 4, norm=norm)
-        a, b = split(folded if norm == "ortho" else folded * (0.5 / half), 2, -1)
-        frames = concat([b, -reverse(b, [-1]), -reverse(a, [-1]), -a], -1)
-        weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=mdcts.dtype)
-        return overlap_and_add(frames * weights, half, name=scope)
+    mdcts = convert_to_tensor(mdcts)
+    half = mdcts.shape.dims[-1] if mdcts.shape.dims else None
+    if half is None:
+        raise InvalidArgumentError(f"how many numbers a frame of {mdcts.name} has is not known")
+    length = _quarters(2 * half)
+    folded = dct(mdcts, 4, norm=norm)
+    a, b = split(folded if norm == "ortho" else folded * (0.5 / half), 2, -1)
+    frames = concat([b, -reverse(b, [-1]), -reverse(a, [-1]), -a], -1)
+    weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=mdcts.dtype)
+    return overlap_and_add(frames * weights, half, name=name)

@@ -13,6 +13,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
@@ -290,6 +291,7 @@ def _reduce(
     return result if keepdims else squeeze_op(result, axis=gone)
 
 
+@composed("SparseReduceSum")
 def reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -308,16 +310,16 @@ def reduce_sum(
     [5 0 8]
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseReduceSum"):
 
-        def into(x: SparseTensor, shape: Any) -> Tensor:
-            if isinstance(shape, np.ndarray):
-                return dense_reduce_sum(x.values)
-            return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)
+    def into(x: SparseTensor, shape: Any) -> Tensor:
+        if isinstance(shape, np.ndarray):
+            return dense_reduce_sum(x.values)
+        return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)
 
-        return _reduce(into, x, axis, keepdims)
+    return _reduce(into, x, axis, keepdims)
 
 
+@composed("SparseReduceMax")
 def reduce_max(
     sp_input: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -333,12 +335,11 @@ def reduce_max(
         name: the name scope.
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseReduceMax"):
 
-        def into(x: SparseTensor, shape: Any) -> Tensor:
-            return sparse_max_into(x.indices, x.dense_shape, x.values, shape)
+    def into(x: SparseTensor, shape: Any) -> Tensor:
+        return sparse_max_into(x.indices, x.dense_shape, x.values, shape)
 
-        return _reduce(into, x, axis, keepdims)
+    return _reduce(into, x, axis, keepdims)
 
 
 # Softmax
@@ -417,6 +418,7 @@ sparse_softmax_op = OpDef(
 )
 
 
+@composed("SparseSoftmax")
 def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Softmax over the last dimension of a sparse tensor's elements; what is not there has no part.
 
@@ -430,6 +432,5 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = SparseTensor.from_value(sp_input)
     if x.shape.rank is not None and x.shape.rank < 2:
         raise InvalidArgumentError(f"at least two dimensions are wanted, not {x.shape}")
-    with x.graph.as_default(), name_scope(name or "SparseSoftmax"):
-        segments = sparse_row_segments(x.indices, x.dense_shape)
-        return SparseTensor(x.indices, sparse_softmax_op(x.values, segments), x.dense_shape)
+    segments = sparse_row_segments(x.indices, x.dense_shape)
+    return SparseTensor(x.indices, sparse_softmax_op(x.values, segments), x.dense_shape)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.counted import counted
@@ -95,6 +95,7 @@ def in_order(indices: Tensor, values: Tensor, dense_shape: Tensor) -> SparseTens
     return SparseTensor(gather_op(indices, places), sparse_take(values, places), dense_shape)
 
 
+@composed("SparseReorder")
 def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """The same sparse tensor with its elements in row-major order of their indices.
 
@@ -112,10 +113,10 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     [b'a', b'b']
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseReorder"):
-        return in_order(x.indices, x.values, x.dense_shape)
+    return in_order(x.indices, x.values, x.dense_shape)
 
 
+@composed("SparseTranspose")
 def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor with its dimensions permuted, its elements in row-major order.
 
@@ -137,14 +138,13 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
                 f"perm {list(order)} does not permute {counted(rank, 'dimension')}"
             )
         order = all_in_range(order, len(order))
-    with x.graph.as_default(), name_scope(name or "SparseTranspose"):
-        if order is None:
-            indices = strided_slice(x.indices, np.s_[:, ::-1])
-            shape = strided_slice(x.dense_shape, np.s_[::-1])
-        else:
-            indices = gather_op(x.indices, np.array(order), axis=1)
-            shape = gather_op(x.dense_shape, np.array(order))
-        return in_order(indices, x.values, shape)
+    if order is None:
+        indices = strided_slice(x.indices, np.s_[:, ::-1])
+        shape = strided_slice(x.dense_shape, np.s_[::-1])
+    else:
+        indices = gather_op(x.indices, np.array(order), axis=1)
+        shape = gather_op(x.dense_shape, np.array(order))
+    return in_order(indices, x.values, shape)
 
 
 # Shapes
@@ -209,6 +209,7 @@ sparse_reshape: OpDef[tuple[Tensor, Tensor]] = OpDef(
 )
 
 
+@composed("SparseReshape")
 def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """A sparse tensor with the same elements, counted in row-major order, in another shape.
 
@@ -225,18 +226,18 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     <SparseTensor shape=[2, 8] dtype=float32>
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseReshape"):
-        wanted = int64_vector(shape)
-        indices, new_shape = sparse_reshape(x.indices, x.dense_shape, wanted)
-        value = constant_value(wanted)
-        if value is not None:
-            known: tuple[int | None, ...] = tuple(None if d < 0 else d for d in value.tolist())
-            if x.shape.is_fully_defined:
-                known = _new_dims(x.shape.dims, tuple(value.tolist()))  # type: ignore[arg-type]
-            new_shape = known_shape(new_shape, Shape.of(known))
-        return SparseTensor(indices, x.values, new_shape)
+    wanted = int64_vector(shape)
+    indices, new_shape = sparse_reshape(x.indices, x.dense_shape, wanted)
+    value = constant_value(wanted)
+    if value is not None:
+        known: tuple[int | None, ...] = tuple(None if d < 0 else d for d in value.tolist())
+        if x.shape.is_fully_defined:
+            known = _new_dims(x.shape.dims, tuple(value.tolist()))  # type: ignore[arg-type]
+        new_shape = known_shape(new_shape, Shape.of(known))
+    return SparseTensor(indices, x.values, new_shape)
 
 
+@composed("SparseExpandDims")
 def expand_dims(sp_input: Any, axis: int = -1, name: str | None = None) -> SparseTensor:
     """A sparse tensor with a dimension of 1 inserted.
 
@@ -247,16 +248,15 @@ def expand_dims(sp_input: Any, axis: int = -1, name: str | None = None) -> Spars
     """
     x = SparseTensor.from_value(sp_input)
     at = in_range(as_axis(axis), known_rank(x) + 1)
-    with x.graph.as_default(), name_scope(name or "SparseExpandDims"):
-        count = strided_slice(shape_op(x.indices), np.s_[:1])
-        column = fill(concat_op([count, [1]], axis=0), np.int64(0))
-        before, after = (strided_slice(x.indices, np.s_[:, s]) for s in (np.s_[:at], np.s_[at:]))
-        head, tail = (strided_slice(x.dense_shape, s) for s in (np.s_[:at], np.s_[at:]))
-        return SparseTensor(
-            concat_op([before, column, after], axis=1),
-            x.values,
-            concat_op([head, np.ones(1, np.int64), tail], axis=0),
-        )
+    count = strided_slice(shape_op(x.indices), np.s_[:1])
+    column = fill(concat_op([count, [1]], axis=0), np.int64(0))
+    before, after = (strided_slice(x.indices, np.s_[:, s]) for s in (np.s_[:at], np.s_[at:]))
+    head, tail = (strided_slice(x.dense_shape, s) for s in (np.s_[:at], np.s_[at:]))
+    return SparseTensor(
+        concat_op([before, column, after], axis=1),
+        x.values,
+        concat_op([head, np.ones(1, np.int64), tail], axis=0),
+    )
 
 
 def known_rank(x: SparseTensor) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops, shape_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
@@ -338,6 +338,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     return SparseTensor(indices, values, shape)
 
 
+@composed("SparseToIndicator")
 def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Sets of numbers as vectors that say of each number whether it is in the set.
 
@@ -356,19 +357,19 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     x = SparseTensor.from_value(sp_input)
     if not x.dtype.is_integer:
         raise InvalidTypeError(f"sets of integers are wanted, not of {x.dtype.name}")
-    with x.graph.as_default(), name_scope(name or "SparseToIndicator"):
-        before = strided_slice(x.indices, np.s_[:, :-1])
-        members = reshape_op(cast(x.values, int64), [-1, 1])
-        indices = concat_op([before, members], axis=1)
-        size = reshape_op(convert_to_tensor(vocab_size, int64), [1])
-        shape = concat_op([strided_slice(x.dense_shape, np.s_[:-1]), size], axis=0)
-        present = fill(shape_op(x.values), True)
-        return sparse_to_dense(indices, shape, present, False, validate_indices=False)
+    before = strided_slice(x.indices, np.s_[:, :-1])
+    members = reshape_op(cast(x.values, int64), [-1, 1])
+    indices = concat_op([before, members], axis=1)
+    size = reshape_op(convert_to_tensor(vocab_size, int64), [1])
+    shape = concat_op([strided_slice(x.dense_shape, np.s_[:-1]), size], axis=0)
+    present = fill(shape_op(x.values), True)
+    return sparse_to_dense(indices, shape, present, False, validate_indices=False)
 
 
 # Made from nothing
 
 
+@composed("SparseEye")
 def eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = "float32", name: str | None = None
 ) -> SparseTensor:
@@ -384,13 +385,13 @@ def eye(
     rows, columns = integers(dims).tolist()
     if rows < 0 or columns < 0:
         raise InvalidArgumentError(f"a dimension is not negative: [{rows}, {columns}]")
-    with name_scope(name or "SparseEye"):
-        diagonal = range_(np.int64(min(rows, columns)))
-        indices = stack([diagonal, diagonal], axis=1)
-        values = ones([min(rows, columns)], as_dtype(dtype))
-        return SparseTensor(indices, values, np.array([rows, columns], np.int64))
+    diagonal = range_(np.int64(min(rows, columns)))
+    indices = stack([diagonal, diagonal], axis=1)
+    values = ones([min(rows, columns)], as_dtype(dtype))
+    return SparseTensor(indices, values, np.array([rows, columns], np.int64))
 
 
+@composed("SparsePlaceholder")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor whose value every run that needs it must feed.
 
@@ -411,10 +412,9 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Spars
     [5. 7.]
     """
     wanted = Shape(shape)
-    with name_scope(name or "SparsePlaceholder"):
-        indices = constants.placeholder(int64, [None, wanted.rank], name="indices")
-        values = constants.placeholder(dtype, [None], name="values")
-        return SparseTensor(indices, values, _shape_placeholder(wanted))
+    indices = constants.placeholder(int64, [None, wanted.rank], name="indices")
+    values = constants.placeholder(dtype, [None], name="values")
+    return SparseTensor(indices, values, _shape_placeholder(wanted))
 
 
 def _shape_placeholder(shape: Shape) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -90,6 +91,7 @@ def _part(x: SparseTensor, start: Tensor, size: Tensor) -> SparseTensor:
     return SparseTensor(indices, sparse_take(x.values, places), minimum(rest, size))
 
 
+@composed("SparseSlice")
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """A rectangular part of a sparse tensor.
 
@@ -107,11 +109,11 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
     <SparseTensor shape=[2, 4] dtype=float32>
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseSlice"):
-        bounds = int64_vector(start), int64_vector(size)
-        return _part(x, *bounds)
+    bounds = int64_vector(start), int64_vector(size)
+    return _part(x, *bounds)
 
 
+@composed("SparseSplit")
 def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> list[SparseTensor]:
     """The parts of a sparse tensor along one dimension.
 
@@ -131,12 +133,11 @@ def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> 
     if count < 1 or (length is not None and count > length):
         what = "an unknown length" if length is None else f"length {length}"
         raise InvalidArgumentError(f"a dimension of {what} cannot be split into {count} parts")
-    with x.graph.as_default(), name_scope(name or "SparseSplit"):
-        dim = strided_slice(x.dense_shape, at)
-        return [
-            _part(x, *_bounds(x, at, dim // np.int64(count), dim % np.int64(count), i))
-            for i in range(count)
-        ]
+    dim = strided_slice(x.dense_shape, at)
+    return [
+        _part(x, *_bounds(x, at, dim // np.int64(count), dim % np.int64(count), i))
+        for i in range(count)
+    ]
 
 
 def _bounds(

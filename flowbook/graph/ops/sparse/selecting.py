@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -68,6 +68,7 @@ def elements(x: SparseTensor, places: Tensor) -> SparseTensor:
     return SparseTensor(gather_op(x.indices, places), sparse_take(x.values, places), x.dense_shape)
 
 
+@composed("SparseRetain")
 def retain(sp_input: Any, to_retain: Any, name: str | None = None) -> SparseTensor:
     """The elements of a sparse tensor for which a vector is true.
 
@@ -89,9 +90,8 @@ def retain(sp_input: Any, to_retain: Any, name: str | None = None) -> SparseTens
     [5 7]
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseRetain"):
-        wanted = convert_to_tensor(to_retain, bool_)
-        return elements(x, sparse_kept(wanted, x.values))
+    wanted = convert_to_tensor(to_retain, bool_)
+    return elements(x, sparse_kept(wanted, x.values))
 
 
 def _masked(xp: Any, indices: Any, mask_indices: Any) -> Any:
@@ -111,6 +111,7 @@ sparse_mask = OpDef(
 )
 
 
+@composed("SparseMask")
 def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """IndexedSlices without the rows at some indices.
 
@@ -127,11 +128,8 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
             f"rows of IndexedSlices are left out, not of {a!r:.80}",
             hint="of a SparseTensor: fb.sparse.retain" if hasattr(a, "values") else None,
         )
-    with a.graph.as_default(), name_scope(name or "SparseMask"):
-        places = sparse_mask(a.indices, mask_indices)
-        return IndexedSlices(
-            sparse_take(a.values, places), gather_op(a.indices, places), a.dense_shape
-        )
+    places = sparse_mask(a.indices, mask_indices)
+    return IndexedSlices(sparse_take(a.values, places), gather_op(a.indices, places), a.dense_shape)
 
 
 # Rows without elements
@@ -187,6 +185,7 @@ sparse_fill_empty_rows: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
 )
 
 
+@composed("SparseFillEmptyRows")
 def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> FilledRows:
     """A sparse tensor in which each row without elements has got one, in its first place.
 
@@ -207,13 +206,12 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     [array([ 5, -1,  7], dtype=int32), array([False,  True, False])]
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseFillEmptyRows"):
-        default = convert_to_tensor(default_value, x.dtype)
-        if default.shape.rank not in (None, 0):
-            raise InvalidArgumentError(f"the default is a scalar, not of {default.shape}")
-        indices, places, is_empty = sparse_fill_empty_rows(x.indices, x.dense_shape)
-        values = sparse_take(concat_op([x.values, reshape_op(default, [1])], axis=0), places)
-        return FilledRows(SparseTensor(indices, values, x.dense_shape), is_empty)
+    default = convert_to_tensor(default_value, x.dtype)
+    if default.shape.rank not in (None, 0):
+        raise InvalidArgumentError(f"the default is a scalar, not of {default.shape}")
+    indices, places, is_empty = sparse_fill_empty_rows(x.indices, x.dense_shape)
+    values = sparse_take(concat_op([x.values, reshape_op(default, [1])], axis=0), places)
+    return FilledRows(SparseTensor(indices, values, x.dense_shape), is_empty)
 
 
 # Another dense shape
@@ -276,6 +274,7 @@ sparse_reset_shape = OpDef(
 )
 
 
+@composed("SparseResetShape")
 def reset_shape(sp_input: Any, new_shape: Any = None, name: str | None = None) -> SparseTensor:
     """The same elements at the same indices in another dense shape.
 
@@ -290,12 +289,11 @@ def reset_shape(sp_input: Any, new_shape: Any = None, name: str | None = None) -
             run, where it is known only then.
     """
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or "SparseResetShape"):
-        if new_shape is None:
-            return SparseTensor(x.indices, x.values, sparse_bounds(x.indices))
-        wanted = int64_vector(new_shape)
-        shape = sparse_reset_shape(x.dense_shape, wanted)
-        known = constant_value(wanted)
-        if known is not None and x.shape.is_fully_defined:
-            shape = known_shape(shape, Shape(known.tolist()))
-        return SparseTensor(x.indices, x.values, shape)
+    if new_shape is None:
+        return SparseTensor(x.indices, x.values, sparse_bounds(x.indices))
+    wanted = int64_vector(new_shape)
+    shape = sparse_reset_shape(x.dense_shape, wanted)
+    known = constant_value(wanted)
+    if known is not None and x.shape.is_fully_defined:
+        shape = known_shape(shape, Shape(known.tolist()))
+    return SparseTensor(x.indices, x.values, shape)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, DType, as_dtype, string
@@ -152,6 +152,7 @@ def serialize_many(sp_input: Any, name: str | None = None) -> Tensor:
         return serialize_op(x.indices, x.values, x.dense_shape, name=name)
 
 
+@composed("DeserializeMany")
 def deserialize_many(
     serialized_sparse: Any, dtype: Any, rank: int, name: str | None = None
 ) -> SparseTensor:
@@ -167,6 +168,5 @@ def deserialize_many(
         InvalidArgumentError: in the run, if something of another dtype or rank was serialized.
         DataLossError: in the run, if a string is damaged.
     """
-    with name_scope(name or "DeserializeMany"):
-        strings = convert_to_tensor(serialized_sparse, string)
-        return SparseTensor(*deserialize_op(strings, dtype=as_dtype(dtype), rank=int(rank)))
+    strings = convert_to_tensor(serialized_sparse, string)
+    return SparseTensor(*deserialize_op(strings, dtype=as_dtype(dtype), rank=int(rank)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import re2
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import string
@@ -233,6 +233,7 @@ split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
 
 
 @split_op.front
+@composed("StringSplit")
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
     """Strings split at separators.
 
@@ -252,9 +253,8 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     ...     sess.run(parts.values)
     array([b'a', b'b', b'c'], dtype=object)
     """
-    with name_scope(name or "StringSplit"):
-        input = convert_to_tensor(input, string)
-        if input.shape.rank == 0:
-            input = reshape(input, [1])
-        parts = split_op(input, "" if sep is None else sep, maxsplit=maxsplit)
+    input = convert_to_tensor(input, string)
+    if input.shape.rank == 0:
+        input = reshape(input, [1])
+    parts = split_op(input, "" if sep is None else sep, maxsplit=maxsplit)
     return SparseTensor(*parts)

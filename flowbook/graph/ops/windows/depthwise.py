@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
@@ -252,6 +252,7 @@ def depthwise_conv2d(
     return layout.through(build, input, name or "DepthwiseConv2D")
 
 
+@composed
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,
@@ -277,14 +278,13 @@ def separable_conv2d(
 
     Source: Chollet, "Xception", 2017.
     """
-    with name_scope(name or "separable_conv2d") as scope:
-        pointwise_filter = convert_to_tensor(pointwise_filter)
-        if not pointwise_filter.shape.is_compatible_with((1, 1, None, None)):
-            raise InvalidArgumentError(
-                "'pointwise_filter' is [1, 1, channels in, channels out], "
-                f"not of shape {pointwise_filter.shape}"
-            )
-        between = depthwise_conv2d(
-            input, depthwise_filter, strides, padding, dilations, data_format, name="depthwise"
+    pointwise_filter = convert_to_tensor(pointwise_filter)
+    if not pointwise_filter.shape.is_compatible_with((1, 1, None, None)):
+        raise InvalidArgumentError(
+            "'pointwise_filter' is [1, 1, channels in, channels out], "
+            f"not of shape {pointwise_filter.shape}"
         )
-        return conv2d(between, pointwise_filter, 1, "VALID", data_format, name=scope)
+    between = depthwise_conv2d(
+        input, depthwise_filter, strides, padding, dilations, data_format, name="depthwise"
+    )
+    return conv2d(between, pointwise_filter, 1, "VALID", data_format, name=name)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, float64, int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -193,6 +193,7 @@ def _places(
     return value, lengths, sequences
 
 
+@composed
 def fractional_max_pool(
     value: Any,
     pooling_ratio: Any,
@@ -225,12 +226,12 @@ def fractional_max_pool(
     >>> fb.nn.fractional_max_pool(images, [1.0, 1.44, 1.44, 1.0], seed=1).output.shape
     Shape([8, 25, 25, 3])
     """
-    with name_scope(name or "fractional_max_pool"):
-        images, _, places = _places(value, pooling_ratio, pseudo_random, seed)
-        output, _ = max_pool_op(images, *places, overlapping=bool(overlapping))
-        return FractionalPool(output, *places)
+    images, _, places = _places(value, pooling_ratio, pseudo_random, seed)
+    output, _ = max_pool_op(images, *places, overlapping=bool(overlapping))
+    return FractionalPool(output, *places)
 
 
+@composed
 def fractional_avg_pool(
     value: Any,
     pooling_ratio: Any,
@@ -243,14 +244,10 @@ def fractional_avg_pool(
 
     `value` is of a floating-point dtype.
     """
-    with name_scope(name or "fractional_avg_pool"):
-        images, lengths, places = _places(value, pooling_ratio, pseudo_random, seed)
-        if images.dtype not in FLOATS:
-            raise InvalidArgumentError(
-                f"means are of floating-point images, not {images.dtype.name}"
-            )
-        by_row, by_column = (
-            _mean_over(s, n, overlapping, images.dtype)
-            for s, n in zip(places, lengths, strict=True)
-        )
-        return FractionalPool(einsum("pr,brwc,qw->bpqc", by_row, images, by_column), *places)
+    images, lengths, places = _places(value, pooling_ratio, pseudo_random, seed)
+    if images.dtype not in FLOATS:
+        raise InvalidArgumentError(f"means are of floating-point images, not {images.dtype.name}")
+    by_row, by_column = (
+        _mean_over(s, n, overlapping, images.dtype) for s, n in zip(places, lengths, strict=True)
+    )
+    return FractionalPool(einsum("pr,brwc,qw->bpqc", by_row, images, by_column), *places)

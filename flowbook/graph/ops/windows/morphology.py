@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -219,6 +219,7 @@ def dilation2d(
     return dilation_op(input, filters, **how, name=name)
 
 
+@composed
 def erosion2d(
     value: Any, kernel: Any, strides: Any, dilations: Any, padding: Any, name: str | None = None
 ) -> Tensor:
@@ -234,7 +235,6 @@ def erosion2d(
         padding: "SAME" or "VALID".
         name: the name scope.
     """
-    with name_scope(name or "erosion2d") as scope:
-        turned = reverse(convert_to_tensor(kernel), [0, 1])
-        dilated = dilation2d(negative(value), turned, strides, dilations, padding)
-        return negative(dilated, name=scope)
+    turned = reverse(convert_to_tensor(kernel), [0, 1])
+    dilated = dilation2d(negative(value), turned, strides, dilations, padding)
+    return negative(dilated, name=name)

@@ -220,6 +220,15 @@ def test_a_part_of_a_shape_that_is_known_in_part() -> None:
     assert fb.reshape(flat, [whole[0], whole[1] * whole[2]]).shape == Shape([None, 20])
 
 
+@pytest.mark.parametrize("kind", [list, tuple, Shape])
+def test_shapes_are_put_together_with_lists_and_tuples(kind: Any) -> None:
+    shape, more = Shape([None, 4]), kind([3, 2])
+    assert shape[1:] + more == Shape([4, 3, 2])
+    assert more + shape == Shape([3, 2, None, 4])
+    assert isinstance(more + shape, Shape)
+    assert more + Shape() == Shape()
+
+
 def test_floats_that_are_cast_tell_no_shape() -> None:
     sizes = fb.cast(fb.constant([2.7, 3.0]), fb.int32)
     assert fb.reshape(fb.placeholder(fb.float32, [None]), sizes).shape == Shape([None, None])

@@ -39,9 +39,14 @@ def waiters(sess: fb.Session, queue: Any) -> int:
 
 
 def begun(sess: fb.Session, queue: Any, fetches: Any, **how: Any) -> Waiting:
-    """A run that has come to wait at a queue."""
-    before = waiters(sess, queue)
+    """A run that has come to wait at a queue, or that has ended."""
+    return begun_at(sess, [queue], fetches, **how)
+
+
+def begun_at(sess: fb.Session, queues: list[Any], fetches: Any, **how: Any) -> Waiting:
+    """A run that has come to wait at one of some queues, or that has ended."""
+    before = [waiters(sess, queue) for queue in queues]
     run = Waiting(sess, fetches, **how)
-    while waiters(sess, queue) == before and run._thread.is_alive():
+    while [waiters(sess, queue) for queue in queues] == before and run._thread.is_alive():
         threading.Event().wait(0.001)
     return run
