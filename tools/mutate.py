@@ -58,6 +58,7 @@ KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
 AT_ONCE = "exec/engine/test_at_once.py"
+GIVING_BACK = "exec/engine/test_giving_back.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
@@ -364,7 +365,13 @@ CHANGES = (
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
     ),
-    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "if units[other].acts and", "if", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "if used is not None:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "            calls[-1].give_back()\n", "", (GIVING_BACK,)),
+    Change("exec/engine/async_call.py", "if not may_give_back:", "if True:", (GIVING_BACK,)),
+    Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
@@ -1031,7 +1038,12 @@ CHANGES = (
         "",
         (RETENTION,),
     ),
-    Change("exec/engine/executor.py", "            self.abandon()\n", "", (FAILURES,)),
+    Change(
+        "exec/engine/executor.py",
+        "self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)",
+        "pass",
+        (FAILURES,),
+    ),
     Change(
         "exec/engine/async_call.py",
         "if self._state is not _State.STARTED:",
@@ -2413,8 +2425,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/code/statements.py",
-        "        return any(unit.writes for side in self.sides for unit in side)",
-        "        return False",
+        "        return [unit for side in self.sides for unit in side]",
+        "        return []",
         ("exec/engine/code/test_lowering.py",),
     ),
     Change(

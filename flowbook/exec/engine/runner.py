@@ -33,6 +33,7 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
+from flowbook.exec.engine.giving_back import Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -132,6 +133,7 @@ class Runner:
         self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
+        self._uses: dict[Structure, Uses | None] = {}
 
     # Running
 
@@ -271,7 +273,8 @@ class Runner:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
-        execution = Execution(structure, values, deadline, self._overseer, executions, parts)
+        how = deadline, self._overseer, executions, parts
+        execution = Execution(structure, values, *how, uses=self._uses_of(structure))
         if self._waits and self.whole.gates:
             passage = self._passage(feeds, deadline)
             try:
@@ -287,6 +290,14 @@ class Runner:
         if self._has_users_kernels:
             self._check_fetched(found)
         return self._brought(found)
+
+    def _uses_of(self, structure: Structure) -> Uses | None:
+        """Who uses what a step takes, if it is no part of one, and may have to wait."""
+        if not self._waits or self._port is not None:
+            return None
+        if structure not in self._uses:
+            self._uses[structure] = uses_of(structure)
+        return self._uses[structure]
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
