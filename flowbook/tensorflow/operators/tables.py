@@ -13,8 +13,7 @@ from flowbook.graph.ops.basis.filling import fill
 from flowbook.graph.ops.basis.shaping import reshape, shape
 from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.comparison import equal, where
-from flowbook.tensorflow.node import Node, Rules, Table
-from flowbook.tensorflow.operators.state import value
+from flowbook.tensorflow.node import Node, Rules, Table, value_of
 from flowbook.tensorflow.tables import FILLING, TABLES
 
 
@@ -25,7 +24,7 @@ def _table(n: Node) -> Table:
 
 
 def _found(n: Node, table: Table, keys: Any, default: Any) -> Any:
-    keys, default = value(keys), value(default)
+    keys, default = value_of(keys), value_of(default)
     if not len(table.keys):
         return fill(shape(keys), default, name=n.scope)
     known = constant(table.keys)
