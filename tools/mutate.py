@@ -1758,8 +1758,8 @@ CHANGES = (
     ),
     Change(
         "tensorflow/state.py",
-        'restored.get(name, "" if is_passed_over else state.saved_as)',
-        '"" if is_passed_over else state.saved_as',
+        'restored.get(name, "" if is_passed_over or is_path else state.saved_as)',
+        '"" if is_passed_over or is_path else state.saved_as',
         ("tensorflow/test_load.py",),
     ),
     Change(
