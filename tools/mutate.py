@@ -58,6 +58,7 @@ KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
 AT_ONCE = "exec/engine/test_at_once.py"
+GIVING_BACK = "exec/engine/test_giving_back.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
@@ -335,7 +336,7 @@ CHANGES = (
     ),
     Change(
         "exec/local/programs.py",
-        "        del self.runners[prepared]\n",
+        "        del self.kept[prepared]\n",
         "",
         ("exec/instruments/test_guard_again.py",),
     ),
@@ -364,7 +365,13 @@ CHANGES = (
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
     ),
-    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "if units[other].acts and", "if", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "if used is not None:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "            calls[-1].give_back()\n", "", (GIVING_BACK,)),
+    Change("exec/engine/async_call.py", "if not may_give_back:", "if True:", (GIVING_BACK,)),
+    Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
@@ -806,10 +813,15 @@ CHANGES = (
     Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
     Change(
         "graph/rewrite/growth.py",
-        "return op_def.access is Access.READ and touched_by(operation) not in base.written",
-        "return op_def.access is Access.READ",
+        "return owner not in base.written or _is_read(base, operation)",
+        "return True",
         (GROWTH,),
     ),
+    Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
+    Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same in swept:", "if False:", (GROWTH,)),
+    Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
+    Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
     Change("graph/rewrite/cse.py", " and same in constants:", ":", (GROWTH,)),
     Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
@@ -845,7 +857,7 @@ CHANGES = (
         "node.op_def.access is Access.READ",
         (TOUCHES,),
     ),
-    Change("graph/rewrite/cse.py", "                operation.device,\n", "", (REWRITE,)),
+    Change("graph/rewrite/cse.py", "        operation.device,\n", "", (REWRITE,)),
     Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
     Change("graph/rewrite/fold.py", "left -= cost", "pass", (REWRITE,)),
     Change(
@@ -943,8 +955,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "None, settled, is_soft=is_soft)\n    is_lossy",
-        "None, settled, costs, is_soft)\n    is_lossy",
+        "None, settled)\n    explaining",
+        "None, settled, costs)\n    explaining",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -1026,7 +1038,12 @@ CHANGES = (
         "",
         (RETENTION,),
     ),
-    Change("exec/engine/executor.py", "            self.abandon()\n", "", (FAILURES,)),
+    Change(
+        "exec/engine/executor.py",
+        "self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)",
+        "pass",
+        (FAILURES,),
+    ),
     Change(
         "exec/engine/async_call.py",
         "if self._state is not _State.STARTED:",
@@ -1053,7 +1070,7 @@ CHANGES = (
         (OWNERSHIP,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "self.line(text + _dropping(dropped), index, inputs)",
         "self.line(text, index, inputs)",
         (LEASES, RETENTION),
@@ -1063,23 +1080,23 @@ CHANGES = (
         "exec/engine/code/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/calls.py",
         "if {out}.flags.c_contiguous else",
         "if True else",
         (OVERWRITING,),
     ),
-    Change("exec/engine/code/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
+    Change("exec/engine/code/writer.py", "if name not in self._barred]", "]", (LOWERING,)),
     Change(
-        "exec/engine/code/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)
+        "exec/engine/code/writer.py", "and self.locals[first] not in self._barred", "", (LOWERING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n        return\n",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "and first not in unit.invariants and first not in others",
         "and first not in others",
         (LOWERING,),
@@ -1323,13 +1340,11 @@ CHANGES = (
         ("exec/instruments/test_instrument.py",),
     ),
     # The master and the session
-    Change(
-        "exec/local_master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)
-    ),
+    Change("exec/local_master.py", "while kept.epoch != self", "if kept.epoch != self", (CLAIMS,)),
     Change(
         "exec/local_master.py",
-        "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
-        "seen = runner.seen[1]",
+        "seen = kept.seen[1] if kept.seen[0] == epoch else 0",
+        "seen = kept.seen[1]",
         (GROWTH,),
     ),
     Change(
@@ -1743,8 +1758,8 @@ CHANGES = (
     ),
     Change(
         "tensorflow/state.py",
-        'restored.get(name, "" if is_passed_over else state.saved_as)',
-        '"" if is_passed_over else state.saved_as',
+        'restored.get(name, "" if is_passed_over or is_path else state.saved_as)',
+        '"" if is_passed_over or is_path else state.saved_as',
         ("tensorflow/test_load.py",),
     ),
     Change(
@@ -2337,13 +2352,13 @@ CHANGES = (
         ("graph/control_flow/test_while_loop.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"{trips} += {counter}")',
         'self.line(f"{trips} = {counter}")',
         ("exec/engine/code/test_tally.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"    {taken} = 0")',
         'self.line(f"    {taken} = 1")',
         ("exec/engine/code/test_tally.py",),
@@ -2410,13 +2425,13 @@ CHANGES = (
     ),
     Change(
         "exec/engine/code/statements.py",
-        "        return any(unit.writes for side in self.sides for unit in side)",
-        "        return False",
+        "        return [unit for side in self.sides for unit in side]",
+        "        return []",
         ("exec/engine/code/test_lowering.py",),
     ),
     Change(
         "exec/placement/constraints.py",
-        "    if is_soft and not",
+        "    if settled.is_soft and not",
         "    if not",
         ("exec/placement/test_place.py",),
     ),

@@ -77,11 +77,13 @@ def load(
     ```
     """
     from flowbook.tensorflow.model import load as read
-    from flowbook.tensorflow.opening import checkpoint_beside, opened
+    from flowbook.tensorflow.opening import checkpoint_beside, folder_of, opened
 
+    is_path = isinstance(model, str | os.PathLike)
     return read(
         opened(model, tags),
-        checkpoint_beside(model) if isinstance(model, str | os.PathLike) else None,
+        checkpoint_beside(model) if is_path else None,
+        folder_of(model) if is_path else None,
         graph=graph,
         name=name,
         outputs=outputs,

@@ -126,15 +126,28 @@ class AsyncCall:
         """Whether it has reported, and the step may not have heard of it."""
         return self._state is _State.REPORTED
 
-    def take(self) -> tuple[Any, BaseException | None]:
-        """What it has reported: outputs, or an error."""
+    def take(self, may_give_back: bool = False) -> tuple[Any, BaseException | None]:
+        """What it has reported: outputs, or an error.
+
+        Args:
+            may_give_back: whether the step may yet be given up before it has used that.
+        """
         if self._thread is not None:
             self._thread.join()  # It keeps what its frames have.
         with self._lock:
             found, self._found = self._found, ((), None)
             self._state = _State.TAKEN
-            self._callbacks.clear()
+            if not may_give_back:
+                self._callbacks.clear()
             return found
+
+    def give_back(self) -> bool:
+        """Put back what it gave, if that was kept possible; no harm in doing so twice.
+
+        Returns:
+            Whether it has done something that cannot be undone.
+        """
+        return [callback() for callback in self._callbacks].count(False) > 0
 
     def failure(self, values: Any) -> UnitFailure:
         """That it failed, in a step with these values in the outermost frame."""
@@ -142,14 +155,15 @@ class AsyncCall:
         given = self.tag.values if self.tag is not None else values
         return UnitFailure(self.unit.index, [given[v] for v in self.unit.inputs], loops)
 
-    def cancel(self) -> None:
-        """Call the callbacks, once."""
+    def cancel(self) -> bool:
+        """Have nothing come of it; whether it has done something that cannot be undone."""
         with self._lock:
-            if self._state in (_State.TAKEN, _State.CANCELLED):
-                return
-            self._state = _State.CANCELLED
-        for callback in self._callbacks:
-            callback()
+            if self._state is _State.CANCELLED:
+                return False
+            # An interrupt may have come before the step noted what it has.
+            if self._state is not _State.TAKEN:
+                self._state = _State.CANCELLED
+        return self.give_back()
 
 
 # What has been reported; None if the step is cancelled.

@@ -3,7 +3,7 @@
 Such are a training that takes a batch from a queue, and a queue's runner: it reads a record, makes
 an element of it and puts that into a queue. Where all is there already, or has room, nothing waits,
 and the step is code like any other. Where it is not, what was taken is put back, nothing else has
-happened, and the step begins anew as one that waits.
+happened, and the step begins anew as one that waits (`giving_back.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
-from flowbook.graph.model.registry import op_keyed
-from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 
@@ -23,8 +21,18 @@ class MustWait(Exception):
     """What a step asks for is not there yet."""
 
 
-# What takes back all that the step on this thread has been given, as long as it may have to wait.
-_given: ContextVar[list[Callable[[], object]]] = ContextVar("flowbook_given")
+class _Given(list[Callable[[], object]]):
+    """What takes back all that a step has been given, as long as it may have to wait.
+
+    Attributes:
+        is_refused: whether it was not given something: it does not come, or is not there yet.
+    """
+
+    is_refused = False
+
+
+# Of the step on this thread.
+_given: ContextVar[_Given] = ContextVar("flowbook_given")
 
 
 def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | None:
@@ -38,37 +46,20 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
         None if what has been asked for, or happens before, could not be taken back.
     """
     asking = [unit for unit in units if unit.waits]
-    if not asking or not all(map(_can_be_asked, asking)):
+    if not asking or not all(isinstance(unit, AsyncKernel) and unit.asks for unit in asking):
         return None
     types = [unit.node.type for unit in asking if isinstance(unit, Kernel)]
     # What is put somewhere cannot be taken back: it comes last.
     if len(types) > 1 and not ({*types[:-1]} <= {*TAKING} and types[-1] in (*TAKING, *PUTTING)):
         return None
     before = _before(asking, units, known)
-    if before is None or not all(_changes_nothing(unit) for unit in before if not unit.waits):
+    if before is None or any(unit.acts for unit in before if not unit.waits):
         return None
     first = [
         _at_once(unit, unit is asking[-1]) if isinstance(unit, AsyncKernel) else unit
         for unit in before
     ]
     return [*first, *[unit for unit in units if unit not in before]]
-
-
-def _can_be_asked(unit: Unit) -> bool:
-    """Whether it takes from a resource, or puts into one."""
-    return (
-        isinstance(unit, AsyncKernel)
-        and op_keyed(unit.node.type).access is Access.WAIT
-        and not unit.call.is_users
-    )
-
-
-def _changes_nothing(unit: Unit) -> bool:
-    """Whether nobody can tell that it ran; what it drew is put back too."""
-    if not isinstance(unit, Kernel):
-        return True
-    harmless = (None, Access.READ, Access.DRAW)
-    return op_keyed(unit.node.type).access in harmless and not unit.call.is_users
 
 
 def _before(
@@ -88,11 +79,18 @@ def _before(
 
 
 def taking_back(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of such units; if it fails before the last has it, all is taken back."""
-    given: list[Callable[[], object]] = []
+    """Call a function of such units; if one does not get what it asks for, all is taken back.
+
+    If a unit fails on what was given, that has been used: who goes on gets what comes after it.
+    """
+    given = _Given()
     token = _given.set(given)
     try:
         return function(*arguments)
+    except Exception:
+        if not given.is_refused:
+            given.clear()
+        raise
     finally:
         # An interrupt, too, takes back what nobody has.
         while given:
@@ -122,6 +120,7 @@ def _asked(
     function(question, *given, **how)
     found = question.found
     if found is None:
+        _given.get().is_refused = True
         raise question.error or MustWait
     if is_last:
         _given.get().clear()

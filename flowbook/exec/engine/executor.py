@@ -18,6 +18,7 @@ from typing import Any
 
 from flowbook.exec.engine.async_call import AsyncCall, Reports
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running
+from flowbook.exec.engine.giving_back import GivingBack, Uses
 from flowbook.exec.engine.overseer import Overseer, Wait
 from flowbook.exec.engine.step import Ready, Step, Structure
 from flowbook.exec.engine.under_way import (
@@ -46,6 +47,7 @@ class Execution:
         executions: where it is listed when it does.
         parts: the parts of the step that are under way, if it is one of several.
         reports: where asynchronous kernels report to, if other parts share it.
+        uses: who uses what it takes, if that can be given back.
 
     Attributes:
         deadline: see above.
@@ -62,6 +64,7 @@ class Execution:
         executions: Executions | None = None,
         parts: Parts | None = None,
         reports: Reports | None = None,
+        uses: Uses | None = None,
     ) -> None:
         self.deadline = deadline
         self.values = values
@@ -78,6 +81,9 @@ class Execution:
         # Those of which the overseer has not heard.
         self._untold: list[AsyncCall] = []
         self._endings: list[Callable[[], None]] = []
+        self._giving = None if uses is None else GivingBack(uses)
+        # Whether what it waited for does not come.
+        self._is_refused = False
         self._is_cancelled = False
         self._is_waiting = False
         self._waits_begun = 0
@@ -172,7 +178,7 @@ class Execution:
         except BaseException as error:
             if not isinstance(error, Exception):
                 self._say_what_waits(error)
-            self.abandon()
+            self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)
             raise
 
     def advance_ready(self) -> None:
@@ -206,6 +212,7 @@ class Execution:
         What is left goes on by the state machine, which knows then what has run.
         """
         values, deadline, writing = self.values, self.deadline, self._writing
+        giving = self._giving
         done: list[int] = []
         for index, unit, dying in self._structure.straight or ():
             if deadline is not None and time.monotonic() > deadline:
@@ -214,6 +221,8 @@ class Execution:
                 assert isinstance(unit, AsyncKernel)
                 call = AsyncCall(index, None, unit, self._endings)
                 self._waiting.add(call)
+                if giving is not None:
+                    giving.begin(index, call)
                 unit.start(values, call)
                 if call.reports_to(self._reports):
                     self._step = Step(self._structure, values)
@@ -227,6 +236,8 @@ class Execution:
                 if index in writing:
                     self._before_writing()
                     self._written.add(index)
+                if giving is not None:
+                    giving.begin(index)
                 outputs = unit.run(values)
             for value, output in zip(unit.outputs, outputs, strict=True):
                 values[value] = output
@@ -254,7 +265,7 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        writing = self._writing
+        writing, giving = self._writing, self._giving
         pop, push = heapq.heappop, heapq.heappush
         tag = step.root
         try:
@@ -271,10 +282,14 @@ class Execution:
                     assert isinstance(unit, AsyncKernel)
                     call = AsyncCall(index, tag, unit, self._endings)
                     self._waiting.add(call)
+                    if giving is not None:
+                        giving.begin(index, call)
                     unit.start(tag.values, call)
                     waits = call.reports_to(self._reports)
                     (self._untold if waits else self._done).append(call)
                 else:
+                    if giving is not None:
+                        giving.begin(index)
                     for entry in step.complete(index, tag, unit.run(tag.values)):
                         push(ready, entry)
         except UnitFailure as failure:
@@ -335,6 +350,7 @@ class Execution:
             if found is not None:
                 node, error = found
                 call = next(call for call in self._waiting if call.unit.index == node)
+                self._is_refused = True
                 raise call.failure(self.values) from error
         if not has_told:
             overseer.long(waits)
@@ -409,24 +425,46 @@ class Execution:
         Raises:
             UnitFailure: if it failed, or gave what its definition does not say.
         """
-        outputs, error = call.take()
+        giving = self._giving
+        if giving is not None:
+            giving.take(call)
+        outputs, error = call.take(may_give_back=giving is not None)
         try:
             if error is not None:
+                self._is_refused = call.unit.asks
+                if giving is not None and call.give_back():
+                    giving.use(call.index)
                 raise call.failure(self.values) from error
         finally:
             del error  # It may hold this frame.
+        if giving is not None:
+            giving.end(call.index)
         try:
             return outputs if _is_dead(outputs) else call.unit.checked_all(outputs)
         except Exception as wrong:
+            self._waiting.discard(call)
             raise call.failure(self.values) from wrong
 
-    def abandon(self) -> None:
-        """End, and let the asynchronous calls under way know that nobody waits for them."""
+    def abandon(self, gives_back: bool = False) -> None:
+        """End, and let the asynchronous calls under way know that nobody waits for them.
+
+        Args:
+            gives_back: whether it puts back what it has taken and not used.
+        """
         if self._step is not None:
             self._step.give_up()
         waiting, self._waiting = self._waiting, set()
+        giving = self._giving
         for call in waiting:
-            call.cancel()
+            if call.cancel() and giving is not None:
+                giving.use(call.index)
+        if giving is not None and gives_back:
+            try:
+                giving.give_back()
+            except BaseException:
+                giving.give_back()  # An interrupt leaves some.
+                self.end()
+                raise
         self.end()
 
 

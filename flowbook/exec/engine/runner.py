@@ -25,18 +25,15 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
-from flowbook.exec.engine.code.generate import (
-    FINISHER_OF,
-    Generated,
-    finishers,
-    whole_step,
-)
+from flowbook.exec.engine.code.finishing import FINISHER_OF, finishers
+from flowbook.exec.engine.code.generate import Generated, whole_step
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
+from flowbook.exec.engine.giving_back import Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -80,10 +77,6 @@ class Runner:
 
     Attributes:
         stage: how far it has come.
-        epoch: that of the store when what the program needs was last seen to be initialised; kept
-            by whoever sees to that.
-        seen: an epoch, and how many of the first operations that touch something were seen to in
-            it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
         whole: what its steps do as one, where it is not a part of one.
     """
@@ -133,8 +126,6 @@ class Runner:
         is_wary = any(feed.replaces_constant for feed in program.feeds)
         self._setting = Setting(bound.known, bound.specs, device, is_wary, engine.tallies)
         self.stage = Stage.NEW
-        self.epoch = -1
-        self.seen = (-1, 0)
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
@@ -142,6 +133,7 @@ class Runner:
         self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
+        self._uses: dict[Structure, Uses | None] = {}
 
     # Running
 
@@ -281,7 +273,8 @@ class Runner:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
-        execution = Execution(structure, values, deadline, self._overseer, executions, parts)
+        how = deadline, self._overseer, executions, parts
+        execution = Execution(structure, values, *how, uses=self._uses_of(structure))
         if self._waits and self.whole.gates:
             passage = self._passage(feeds, deadline)
             try:
@@ -297,6 +290,14 @@ class Runner:
         if self._has_users_kernels:
             self._check_fetched(found)
         return self._brought(found)
+
+    def _uses_of(self, structure: Structure) -> Uses | None:
+        """Who uses what a step takes, if it is no part of one, and may have to wait."""
+        if not self._waits or self._port is not None:
+            return None
+        if structure not in self._uses:
+            self._uses[structure] = uses_of(structure)
+        return self._uses[structure]
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""

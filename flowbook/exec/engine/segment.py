@@ -187,9 +187,9 @@ class Segment(Unit):
         self._append(units, kept, kept ^ kept_before, setting)
 
     @property
-    def writes(self) -> bool:
+    def within(self) -> Sequence[Unit]:
         """See `Unit`."""
-        return any(unit.writes for stretch in self.stretches for unit in stretch.units)
+        return [unit for stretch in self.stretches for unit in stretch.units]
 
     def _append(
         self, units: Sequence[Unit], kept: set[int], affected: set[int], setting: Setting
@@ -254,9 +254,9 @@ class Region(Unit):
         self._segment = segment
 
     @property
-    def writes(self) -> bool:
+    def within(self) -> Sequence[Unit]:
         """See `Unit`."""
-        return self._segment.writes
+        return self._segment.within
 
     def run(self, values: Values) -> Sequence[Any]:
         """Run all units, as `Segment.run` does."""

@@ -22,6 +22,8 @@ from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.touch import Access
 
+_HARMLESS = (None, Access.READ, Access.DRAW)
+
 # The values of one iteration, by number: a list, or a dict where a frame has few of them.
 Values = Any
 
@@ -69,9 +71,19 @@ class Unit:
         return self.is_async or self.is_external
 
     @property
+    def within(self) -> Sequence[Unit]:
+        """The units that it runs, where it is no kernel itself."""
+        return ()
+
+    @property
     def writes(self) -> bool:
         """Whether it writes variables."""
-        return False
+        return any(unit.writes for unit in self.within)
+
+    @property
+    def acts(self) -> bool:
+        """Whether somebody can tell that it ran; what it drew can be put back."""
+        return any(unit.acts for unit in self.within)
 
     def run(self, values: Values) -> Sequence[Any]:
         """Read the inputs, and give the outputs.
@@ -199,6 +211,11 @@ class Kernel(Unit):
         """See `Unit`."""
         return op_keyed(self.node.type).access is Access.WRITE
 
+    @property
+    def acts(self) -> bool:
+        """See `Unit`."""
+        return self.call.is_users or op_keyed(self.node.type).access not in _HARMLESS
+
     def show(self, value: Any) -> Any:
         """See `Unit`."""
         return self.device.show(value) if self.device.check(value) else value
@@ -299,6 +316,12 @@ class AsyncKernel(Kernel):
     __slots__ = ()
 
     is_async = True
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks a resource for something, which may not come."""
+        is_asking = op_keyed(self.node.type).access is Access.WAIT
+        return is_asking and not self.call.is_users
 
     def start(self, values: Values, call: AsyncContext) -> None:
         """Begin, and report to `call`."""

@@ -285,12 +285,13 @@ _OWN = ("names", "seed", "graph_seed")
 class _Enqueue(Attempt):
     """Puts in elements, as many at a time as there is room for."""
 
-    __slots__ = ("_elements", "_queue")
+    __slots__ = ("_count", "_elements", "_queue")
 
     def __init__(self, call: AsyncContext, queue: Queue, elements: Iterable[Element]) -> None:
         super().__init__(call)
         self._queue = queue
         self._elements = deque(elements)
+        self._count = len(self._elements)
 
     def arrive(self) -> None:
         if self._queue.is_closed:
@@ -306,7 +307,7 @@ class _Enqueue(Attempt):
         return count > 0 if elements else self.end()
 
     def is_done(self) -> bool:
-        return not self._elements
+        return len(self._elements) < self._count
 
     def wish(self) -> str:
         left = len(self._elements)

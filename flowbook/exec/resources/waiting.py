@@ -48,7 +48,7 @@ class Attempt:
         """Put back what it has taken."""
 
     def is_done(self) -> bool:
-        """Whether it has done what cannot be undone."""
+        """Whether it has done something that cannot be undone."""
         return False
 
     def outputs(self) -> tuple[Any, ...]:

@@ -741,8 +741,13 @@ class Session:
                 default that.
 
         Raises:
-            InvalidTypeError: if they are no names.
+            InvalidTypeError: if they are no names, or it is called on the class, as in TensorFlow.
         """
+        if not isinstance(self, Session):
+            raise InvalidTypeError(
+                f"containers are dropped by a session, and {self!r:.80} is none",
+                hint="any session of this process drops them for all: sess.reset(containers)",
+            )
         self._check_open()
         named = [containers] if isinstance(containers, str) else containers
         names = [""] if named is None else named

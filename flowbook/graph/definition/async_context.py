@@ -32,7 +32,7 @@ class AsyncContext(Protocol):
     def on_cancel(self, callback: Callable[[], object]) -> None:
         """Have `callback` called if the step is given up before it has what is reported.
 
-        It gives False if what was wanted has been done, and cannot be undone.
+        It gives False if something of what was wanted has been done, and cannot be undone.
         """
 
     def on_end(self, callback: Callable[[], None]) -> None:

@@ -79,6 +79,14 @@ def test_reset_of_what_does_not_exist_does_nothing() -> None:
     fb.reset_container("never heard of")
 
 
+def test_a_reset_of_the_class_as_in_tensorflow_names_the_sessions() -> None:
+    reset: Any = fb.Session.reset
+    for given in ((["c"],), ("", ["c"])):
+        with pytest.raises(fb.errors.InvalidTypeError, match="by a session") as caught:
+            reset(*given)
+        assert "sess.reset(containers)" in str(caught.value)
+
+
 def test_reset_leaves_an_explicit_session_uninitialised() -> None:
     W = build()
     with fb.Session(auto_initialize=False) as sess:

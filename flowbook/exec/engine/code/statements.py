@@ -59,9 +59,9 @@ class Branches(Unit):
         self.switches = switches
 
     @property
-    def writes(self) -> bool:
+    def within(self) -> Sequence[Unit]:
         """See `Unit`."""
-        return any(unit.writes for side in self.sides for unit in side)
+        return [unit for side in self.sides for unit in side]
 
 
 class Variable(NamedTuple):
@@ -117,9 +117,9 @@ class Loop(Unit):
         self.ended = ended
 
     @property
-    def writes(self) -> bool:
+    def within(self) -> Sequence[Unit]:
         """See `Unit`."""
-        return any(unit.writes for unit in (*self.condition, *self.body, *self.ended))
+        return [*self.condition, *self.body, *self.ended]
 
 
 def taken_by(units: Sequence[Unit]) -> dict[int, None]:
