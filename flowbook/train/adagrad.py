@@ -62,6 +62,7 @@ class ProximalAdagradOptimizer(Optimizer):
     Args:
         l1_regularization_strength: a number that is not negative.
         l2_regularization_strength: a number that is not negative.
+        name: the name scope of what is built, and of the slots.
 
     Raises:
         InvalidArgumentError: if the accumulators would not start above zero.

@@ -147,6 +147,7 @@ class AdamWOptimizer(AdamOptimizer):
             tensor.
         decay_var_list: the variables that decay; by default all that change. Biases and the
             parameters of normalisations are commonly left out.
+        name: the name scope of what is built, and of the slots.
 
     Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019, algorithm 2.
     """

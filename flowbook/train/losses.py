@@ -228,8 +228,8 @@ def absolute_difference(
     )
 
 
-@arguments_as(absolute_difference)
 @composed
+@arguments_as(absolute_difference)
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -241,8 +241,8 @@ def mean_squared_error(
     return _compared(squared_difference, labels, predictions, weights, reduction, name)
 
 
-@arguments_as(absolute_difference)
 @composed
+@arguments_as(absolute_difference)
 def huber_loss(
     labels: Any,
     predictions: Any,
@@ -267,8 +267,8 @@ def huber_loss(
     return _compared(loss, labels, predictions, weights, reduction, name)
 
 
-@arguments_as(absolute_difference)
 @composed
+@arguments_as(absolute_difference)
 def log_loss(
     labels: Any,
     predictions: Any,
@@ -293,8 +293,8 @@ def log_loss(
     return _compared(loss, labels, predictions, weights, reduction, name)
 
 
-@arguments_as(absolute_difference)
 @composed
+@arguments_as(absolute_difference)
 def hinge_loss(
     labels: Any,
     logits: Any,
@@ -318,8 +318,8 @@ def hinge_loss(
     )
 
 
-@arguments_as(absolute_difference)
 @composed
+@arguments_as(absolute_difference)
 def cosine_distance(
     labels: Any,
     predictions: Any,
@@ -392,8 +392,8 @@ def _rows(x: Tensor) -> Tensor:
     return reshape(x, [dims[0], reduce_prod(dims[1:])])
 
 
-@arguments_as(absolute_difference)
 @composed("sigmoid_cross_entropy_loss")
+@arguments_as(absolute_difference)
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,

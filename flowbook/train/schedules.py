@@ -68,8 +68,8 @@ def exponential_decay(
     return rate * pow(factor, _periods(step, period, staircase))
 
 
-@arguments_as(exponential_decay)
 @composed("NaturalExpDecay")
+@arguments_as(exponential_decay)
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -87,8 +87,8 @@ def natural_exp_decay(
     return rate * exp(-factor * _periods(step, period, staircase))
 
 
-@arguments_as(natural_exp_decay)
 @composed("InverseTimeDecay")
+@arguments_as(natural_exp_decay)
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -131,8 +131,8 @@ def piecewise_constant(
     return chosen
 
 
-@arguments_as(exponential_decay)
 @composed("PolynomialDecay")
+@arguments_as(exponential_decay)
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -164,8 +164,8 @@ def polynomial_decay(
     return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
-@arguments_as(exponential_decay)
 @composed("CosineDecay")
+@arguments_as(exponential_decay)
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -186,8 +186,8 @@ def cosine_decay(
     return rate * ((1.0 - rest) * wave + rest)
 
 
-@arguments_as(exponential_decay)
 @composed("SGDRDecay")
+@arguments_as(exponential_decay)
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -228,8 +228,8 @@ def cosine_decay_restarts(
     return rate * ((1.0 - rest) * wave + rest)
 
 
-@arguments_as(polynomial_decay)
 @composed("LinearCosineDecay")
+@arguments_as(polynomial_decay)
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,

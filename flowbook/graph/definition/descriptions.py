@@ -26,16 +26,18 @@ def arguments_as(*others: Callable[..., Any]) -> Callable[[Described], Described
 
     Returns:
         A decorator of a function or class. Its docstring's arguments then stand in the order of the
-        signature; those that nobody describes are left out.
+        signature; those that nobody describes are left out. What `name` is, each says itself, or
+        has `composed` say, which stands above.
     """
 
     def decorate(function: Described) -> Described:
         if function.__doc__ is None:  # Python was told to drop docstrings.
             return function
         paragraphs = inspect.cleandoc(function.__doc__).split("\n\n")
-        known: dict[str, str] = {}
-        for text in (function.__doc__, *(other.__doc__ for other in others)):
-            known = _described(text or "") | known
+        known = _described(function.__doc__)
+        for other in others:
+            theirs = _described(other.__doc__ or "")
+            known = {k: v for k, v in theirs.items() if k != "name"} | known
         names = [name for name in inspect.signature(function).parameters if name in known]
         arguments = _HEADING + "\n".join(known[name] for name in names)
         for place, paragraph in enumerate(paragraphs):
@@ -44,7 +46,7 @@ def arguments_as(*others: Callable[..., Any]) -> Callable[[Described], Described
                 break
         else:
             paragraphs.append(arguments)
-        function.__doc__ = "\n\n".join(paragraphs)
+        function.__doc__ = "\n\n".join(paragraphs) + "\n"
         return function
 
     return decorate

@@ -75,8 +75,8 @@ def batch(
     return _batched(locals())
 
 
-@arguments_as(batch)
 @composed
+@arguments_as(batch)
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -98,8 +98,8 @@ def maybe_batch(
     return _batched(locals())
 
 
-@arguments_as(batch)
 @composed
+@arguments_as(batch)
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -119,8 +119,8 @@ def batch_join(
     return _batched(locals())
 
 
-@arguments_as(batch)
 @composed
+@arguments_as(batch)
 def shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -144,8 +144,8 @@ def shuffle_batch(
     return _batched(locals())
 
 
-@arguments_as(batch_join, shuffle_batch)
 @composed
+@arguments_as(batch_join, shuffle_batch)
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,
@@ -162,8 +162,8 @@ def shuffle_batch_join(
     return _batched(locals())
 
 
-@arguments_as(batch_join)
 @composed
+@arguments_as(batch_join)
 def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Sequence[Any],
@@ -184,8 +184,8 @@ def maybe_batch_join(
     return _batched(locals())
 
 
-@arguments_as(shuffle_batch, maybe_batch)
 @composed
+@arguments_as(shuffle_batch, maybe_batch)
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -204,8 +204,8 @@ def maybe_shuffle_batch(
     return _batched(locals())
 
 
-@arguments_as(shuffle_batch_join, maybe_batch_join)
 @composed
+@arguments_as(shuffle_batch_join, maybe_batch_join)
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Any,

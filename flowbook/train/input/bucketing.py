@@ -28,8 +28,8 @@ from flowbook.train.input.structures import check_counts
 __all__ = ["bucket", "bucket_by_sequence_length"]
 
 
-@arguments_as(batch)
 @composed
+@arguments_as(batch)
 def bucket(
     tensors: Any,
     which_bucket: Any,
@@ -80,8 +80,8 @@ def bucket(
     return numbers[0][0], found
 
 
-@arguments_as(bucket)
 @composed
+@arguments_as(bucket)
 def bucket_by_sequence_length(
     input_length: Any,
     tensors: Any,

@@ -122,8 +122,8 @@ def _shape_of_rows(rows: Tensor, element_shape: Any) -> Shape:
     return found
 
 
-@arguments_as(input_producer)
 @composed("input_producer")
+@arguments_as(input_producer)
 def string_input_producer(
     string_tensor: Any,
     num_epochs: int | None = None,
@@ -142,8 +142,8 @@ def string_input_producer(
     return input_producer(strings, [], num_epochs, shuffle, seed, capacity, shared_name, "strings")
 
 
-@arguments_as(input_producer)
 @composed("input_producer")
+@arguments_as(input_producer)
 def range_input_producer(
     limit: Any,
     num_epochs: int | None = None,
@@ -168,8 +168,8 @@ def range_input_producer(
     return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, "numbers")
 
 
-@arguments_as(input_producer)
 @composed("input_producer")
+@arguments_as(input_producer)
 def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,

@@ -292,6 +292,7 @@ def average_pooling2d(
 
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
+        name: the operation's name.
     """
     return _pooled("average", inputs, pool_size, strides, padding, data_format, name)
 

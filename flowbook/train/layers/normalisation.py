@@ -181,8 +181,8 @@ def _by_averages(
     )[0]
 
 
-@arguments_as(batch_normalization)
 @composed
+@arguments_as(batch_normalization)
 def layer_normalization(
     inputs: Any,
     epsilon: float = 1e-5,

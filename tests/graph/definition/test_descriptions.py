@@ -3,6 +3,7 @@
 import inspect
 
 import flowbook as fb
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
 
 
@@ -24,6 +25,7 @@ def test_what_is_left_out_is_described_in_the_order_of_the_signature() -> None:
 
         Args:
             width: how wide and deep.
+            name: its own name.
             depth: how deep.
 
         Raises:
@@ -32,7 +34,7 @@ def test_what_is_left_out_is_described_in_the_order_of_the_signature() -> None:
 
     assert inspect.getdoc(wide) == (
         "Do another.\n\nArgs:\n    depth: how deep.\n    x: a number,\n        of two lines.\n"
-        "    width: how wide and deep.\n    name: the name.\n\nRaises:\n    ValueError: never."
+        "    width: how wide and deep.\n    name: its own name.\n\nRaises:\n    ValueError: never."
     )
 
 
@@ -60,9 +62,7 @@ def test_arguments_stand_before_results_and_examples() -> None:
     assert inspect.getdoc(found) == (
         f"Find.\n\nMore of it.\n\n{said}\n\nReturns:\n    Something.\n\n>>> found(1)"
     )
-    assert inspect.getdoc(Found) == (
-        "Found.\n\nArgs:\n    name: the name.\n    x: a number,\n        of two lines."
-    )
+    assert inspect.getdoc(Found) == f"Found.\n\n{said}"
 
 
 def test_without_docstrings_there_is_nothing_to_complete() -> None:
@@ -71,6 +71,18 @@ def test_without_docstrings_there_is_nothing_to_complete() -> None:
 
     assert arguments_as(narrow)(silent) is silent
     assert silent.__doc__ is None
+
+
+def test_what_the_name_is_no_relative_says() -> None:
+    @composed
+    @arguments_as(narrow)
+    def other(x: int, name: str | None = None) -> None:
+        """Do another."""
+
+    assert inspect.getdoc(other) == (
+        "Do another.\n\nArgs:\n    x: a number,\n        of two lines.\n"
+        '    name: the name scope; by default "other".'
+    )
 
 
 def test_families_of_train_describe_each_argument() -> None:
