@@ -160,7 +160,6 @@ histogram_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_histogram,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(8),
 )
 
@@ -249,8 +248,6 @@ image_op = OpDef(
     infer=_image_shape,
     kernel=_image,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(4),
 )
 
@@ -281,7 +278,6 @@ text_op = OpDef(
     infer=same_as_input,
     kernel=lambda xp, text: text,
     kinds=HOST,
-    grad=NO_GRADIENT,
     aliases={0: 0},
     cost=no_flops,
 )

@@ -230,6 +230,7 @@ select_op = OpDef(
     kinds=HOST,
     host_args=("index",),
     grad=NO_GRADIENT,
+    aliases=None,
     cost=no_flops,
 )
 
