@@ -29,7 +29,6 @@ queue_runner_op: OpDef[Operation] = OpDef(
     kernel=lambda xp, queue: (),
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
