@@ -699,8 +699,9 @@ class Session:
         """Save the variables while runs train them.
 
         Such are the runs of an operation that `minimize` gave; in a graph without one, those that
-        change a trainable variable. Values are written behind the training where memory allows, which is delayed only by writing
-        to new memory what is still being saved. `fb.Session(checkpoint=to)` goes on from there.
+        change a trainable variable. Values are written behind the training where memory allows,
+        which is delayed only by writing to new memory what is still being saved.
+        `fb.Session(checkpoint=to)` goes on from there.
 
         Args:
             to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's
