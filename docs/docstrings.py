@@ -9,6 +9,7 @@ to a reader: the text says what is taken.
 import importlib
 import inspect
 import re
+import sys
 from typing import Any
 
 import griffe
@@ -33,6 +34,8 @@ class Docstrings(griffe.Extension):
                 elif seen is not None:
                     if _is_described(found) and not seen.is_alias and seen.docstring is not None:
                         seen.docstring.value = inspect.cleandoc(found.__doc__ or "")
+                        if inspect.isclass(found):
+                            _inherit(seen, found)
                 elif not inspect.isfunction(found):
                     continue
                 elif found.__module__ != module.path:
@@ -59,6 +62,19 @@ def _told(annotation: Any) -> Any:
 
 def _is_described(found: Any) -> bool:
     return inspect.isfunction(found) or inspect.isclass(found)
+
+
+def _inherit(seen: Any, found: type) -> None:
+    """Give a class the methods that it has from bases of which nothing is shown."""
+    for base in found.__mro__[1:]:
+        module = sys.modules[base.__module__]
+        is_shown = base.__name__ in getattr(module, "__all__", ())
+        if is_shown or not base.__module__.startswith("flowbook."):
+            continue
+        for name, member in vars(base).items():
+            if inspect.isfunction(member) and not name.startswith("_") and name not in vars(found):
+                path = f"{base.__module__}.{base.__qualname__}.{name}"
+                seen.set_member(name, griffe.Alias(name, path, parent=seen))
 
 
 def _members(parent: Any) -> list[Any]:

@@ -87,7 +87,7 @@ INSTEAD = {
     "stateless_shuffle": "fb.stateless_random_shuffle",
     "stateless_uniform": "fb.stateless_random_uniform",
     "string_join": "fb.strings.join",
-    "string_split": "fb.strings.split",
+    "string_split": "fb.strings.split(x, ' ', skip_empty=True)",
     "string_strip": "fb.strings.strip",
     "string_to_hash_bucket": "fb.strings.to_hash_bucket_fast, whose buckets are others",
     "string_to_hash_bucket_fast": "fb.strings.to_hash_bucket_fast",

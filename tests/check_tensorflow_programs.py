@@ -516,6 +516,39 @@ def texts(tf: Any) -> Program:
 
 
 @program
+def vocabularies(tf: Any) -> Program:
+    """Tables that are filled once, by constants and by files."""
+    path = Path(tempfile.mkdtemp()) / "words.tsv"
+    path.write_text("the\t7\nof\t3\nzebra\t1\n")
+    x = tf.placeholder(tf.string, [2, 3], "x")
+    whole, number, index = (
+        tf.lookup.TextFileIndex.WHOLE_LINE,
+        tf.lookup.TextFileIndex.LINE_NUMBER,
+        0,
+    )
+    counts = tf.lookup.TextFileInitializer(str(path), tf.string, index, tf.int64, 1)
+    tf.identity(tf.lookup.StaticHashTable(counts, -1).lookup(x), "counts")
+    back = tf.lookup.TextFileInitializer(str(path), tf.int64, number, tf.string, whole)
+    back = tf.lookup.StaticHashTable(back, "none")
+    tf.identity(back.lookup(tf.constant([2, 0, 5], tf.int64)), "lines")
+    tf.identity(back.size(), "size")
+    pairs = tf.lookup.KeyValueTensorInitializer(["b", "a"], tf.constant([1.5, 2.5]))
+    table = tf.lookup.StaticHashTable(pairs, 0.5)
+
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, tf.cond(i > 0, lambda: total + table.lookup(x[i]), lambda: total)
+
+    _, total = tf.while_loop(lambda i, t: i < 2, body, (0, tf.zeros([3])))
+    tf.identity(total, "total")
+    ids = tf.lookup.StaticVocabularyTable(
+        tf.lookup.TextFileInitializer(str(path), tf.string, index, tf.int64, number), 4
+    )
+    tf.identity(ids.lookup(x), "ids")
+    feeds = {"x:0": np.array([["of", "b", "the"], ["a", "b", "c"]], object)}
+    return Program(["counts:0", "lines:0", "size:0", "total:0", "ids:0"], feeds)
+
+
+@program
 def matrices(tf: Any) -> Program:
     x = tf.placeholder(tf.float32, [3, 3], "x")
     a = tf.matmul(x, x, transpose_b=True) + 3.0 * tf.eye(3)
@@ -726,6 +759,33 @@ def module_cases(tf: Any) -> tuple[Any, list[Any]]:
     return found, [{"i": np.int32(i), "x": np.float32(5)} for i in (0, 1, 2, -1, 9)]
 
 
+@model
+def module_vocabulary(tf: Any) -> tuple[Any, list[Any]]:
+    path = Path(tempfile.mkdtemp()) / "words.txt"
+    path.write_text("the\nof\nzebra\n")
+    lookup = tf.lookup
+    whole, number = lookup.TextFileIndex.WHOLE_LINE, lookup.TextFileIndex.LINE_NUMBER
+    given = lookup.TextFileInitializer(str(path), tf.string, whole, tf.int64, number)
+
+    def serve(m: Any, x: Any) -> Any:
+        return {"ids": m.words.lookup(x), "rows": tf.gather(m.w, m.few.lookup(x))}
+
+    found = module(tf, serve, ("x", [None], tf.string), w=np.float32([[1, 2], [3, 4]]))
+    found.words = lookup.StaticVocabularyTable(given, 3)
+    pairs = lookup.KeyValueTensorInitializer(["of", "a"], tf.constant([1, 0], tf.int64))
+    found.few = lookup.StaticHashTable(pairs, 0)
+    return found, [{"x": np.array(words, object)} for words in (["of", "the", "x"], ["a"])]
+
+
+@model
+def keras_words(tf: Any) -> tuple[Any, list[Any]]:
+    k = tf.keras
+    x = k.Input((2,), dtype="string")
+    ids = k.layers.StringLookup(vocabulary=["the", "of", "zebra"], num_oov_indices=2)(x)
+    net = k.Model(x, k.layers.Embedding(6, 3)(ids))
+    return net, [{net.inputs[0].name: np.array([["of", "cat"], ["zebra", "the"]], object)}]
+
+
 def agree(found: Any, wanted: Any, what: str) -> None:
     if wanted is None:
         return
@@ -756,6 +816,7 @@ def run_program(tf: Any, build: Callable[[Any], Program]) -> str:
             gradients = [tf.convert_to_tensor(g) for g in tf.gradients(loss, by)]
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         start = {v.op.name: value for v, value in zip(variables, sess.run(variables), strict=True)}
+        sess.run(tf.tables_initializer())
         tf.train.start_queue_runners(sess, tf.train.Coordinator())
         feeds = {**asked.feeds, **asked.given}
         derivatives = sess.run(gradients, feeds)

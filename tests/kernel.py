@@ -7,6 +7,9 @@ from typing import Any
 
 from jupyter_client.manager import start_new_kernel
 
+# What takes a kernel longer never ends.
+SECONDS = 120
+
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SHOWN = ("text/plain", "text/html", "image/svg+xml")
 
@@ -44,7 +47,7 @@ class Kernel:
         message = self.client.session.msg("execute_request", content, metadata=metadata)
         self.client.shell_channel.send(message)
         while True:
-            reply = self.client.get_iopub_msg(timeout=60)
+            reply = self.client.get_iopub_msg(timeout=SECONDS)
             if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 continue
             kind, content = reply["msg_type"], reply["content"]
@@ -68,7 +71,9 @@ class Kernel:
 @contextmanager
 def running_kernel() -> Iterator[Kernel]:
     """A kernel of its own."""
-    manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
+    manager, client = start_new_kernel(
+        startup_timeout=SECONDS, kernel_name="python3", extra_arguments=["--log-level=ERROR"]
+    )
     try:
         yield Kernel(client)
     finally:

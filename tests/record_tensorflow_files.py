@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -282,8 +283,6 @@ def steps(tf: Any) -> None:
 
 def later(tf: Any) -> None:
     """A saved model of TensorFlow 2, whose graph is functions."""
-    from tensorflow.core.protobuf import saved_model_pb2
-
     module = tf.Module()
     module.w = tf.Variable(drawn(2, 2), name="w")
     module.count = tf.Variable(0, name="count")
@@ -296,17 +295,56 @@ def later(tf: Any) -> None:
         return {"y": x, "count": module.count.read_value()}
 
     module.serve = serve
-    folder = DATA / "later"
-    tf.saved_model.save(module, str(folder), signatures=serve)
+    save_small(tf, module, "later")
+    (DATA / "later" / "assets").rmdir()
+    x = drawn(3, 2)
+    np.savez_compressed(DATA / "later.npz", x=x, y=serve(tf.constant(x))["y"].numpy())
+
+
+def vocabulary(tf: Any) -> None:
+    """A saved model of TensorFlow 2 with tables, one of which is filled by a file beside it."""
+    look = tf.lookup
+    file = Path(tempfile.mkdtemp()) / "words.txt"
+    file.write_text("the\nof\nzebra\n")
+    lines = look.TextFileInitializer(
+        str(file),
+        tf.string,
+        look.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        look.TextFileIndex.LINE_NUMBER,
+    )
+    pairs = look.KeyValueTensorInitializer(tf.constant([7, 3], tf.int64), ["seven", "three"])
+    module = tf.Module()
+    module.w = tf.Variable(drawn(6, 2), name="w")
+    module.ids = look.StaticVocabularyTable(lines, 3)
+    module.names = look.StaticHashTable(pairs, "?")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "x")])
+    def serve(x: Any) -> Any:
+        ids = module.ids.lookup(x)
+        names = module.names.lookup(ids + 3)
+        return {"rows": tf.gather(module.w, ids), "names": names, "size": module.ids.size()}
+
+    module.serve = serve
+    save_small(tf, module, "vocabulary")
+    words = np.array(["of", "cat", "the", "dog", ""], object)
+    found = {key: value.numpy() for key, value in serve(tf.constant(words)).items()}
+    strings = {"words": words.astype(str), "names": found.pop("names").astype(str)}
+    np.savez_compressed(DATA / "vocabulary.npz", **strings, **found)
+
+
+def save_small(tf: Any, module: Any, name: str) -> None:
+    """A saved model without what nobody reads here."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    folder = DATA / name
+    tf.saved_model.save(module, str(folder), signatures=module.serve)
     (folder / "fingerprint.pb").unlink()
-    (folder / "assets").rmdir()
     file = folder / "saved_model.pb"
     message = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     message.meta_graphs[0].ClearField("object_graph_def")
     without_ops(message.meta_graphs[0])
     file.write_bytes(message.SerializeToString())
-    x = drawn(3, 2)
-    np.savez_compressed(DATA / "later.npz", x=x, y=serve(tf.constant(x))["y"].numpy())
 
 
 def trained(tf: Any, name: str, use_resource: bool, optimizer: Any) -> None:
@@ -389,11 +427,13 @@ def main(names: list[str]) -> None:
     import tensorflow
 
     DATA.mkdir(parents=True, exist_ok=True)
-    if not names:
-        later(tensorflow)
+    saved = {"later": later, "vocabulary": vocabulary}
+    for name in names or saved:
+        if name in saved:
+            saved[name](tensorflow)
     tf = tensorflow.compat.v1
     tf.disable_v2_behavior()
-    for name in names or MODELS:
+    for name in (name for name in names or MODELS if name in MODELS):
         with tf.Graph().as_default():
             tf.set_random_seed(11)
             MODELS[name](tf)

@@ -1,6 +1,8 @@
 """The public interface is what `dir` says, is documented, and loads nothing needlessly."""
 
 import builtins
+import inspect
+import re
 import subprocess
 import sys
 from types import ModuleType
@@ -121,3 +123,21 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not loaded
+
+
+@MODULES
+def test_what_lists_its_arguments_says_what_its_name_is(module: ModuleType) -> None:
+    """Decorators add it to docstrings: see flowbook/graph/definition/docstrings.py."""
+    functions = {
+        name: member
+        for name in dir(module)
+        if callable(member := getattr(module, name)) and not isinstance(member, type)
+    }
+    unsaid = [
+        name
+        for name, function in functions.items()
+        if "name" in inspect.signature(function).parameters
+        and "\nArgs:\n" in (text := inspect.cleandoc(function.__doc__ or ""))
+        and not re.search(r"^    name: ", text, re.MULTILINE)
+    ]
+    assert not unsaid

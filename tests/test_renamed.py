@@ -104,7 +104,6 @@ def test_attributes_are_looked_up_without_code_of_ours(kind: type) -> None:
         ("fb.sparse.concat", {"concat_dim": 0}, "it is called axis"),
         ("fb.nn.conv2d", {"filter": 0}, "it is called filters"),
         ("fb.strings.split", {"delimiter": ","}, "it is called sep"),
-        ("fb.strings.split", {"skip_empty": False}, "white space counts once"),
         ("fb.nn.moments", {"shift": 0.0}, "leave it out: moments"),
         ("fb.convert_to_tensor", {"preferred_dtype": fb.float64}, "give dtype"),
         ("fb.nn.avg_pool", {"value": 0}, "it is called input"),

@@ -336,7 +336,7 @@ CHANGES = (
     ),
     Change(
         "exec/local/programs.py",
-        "        del self.runners[prepared]\n",
+        "        del self.kept[prepared]\n",
         "",
         ("exec/instruments/test_guard_again.py",),
     ),
@@ -819,10 +819,15 @@ CHANGES = (
     Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
     Change(
         "graph/rewrite/growth.py",
-        "return op_def.access is Access.READ and touched_by(operation) not in base.written",
-        "return op_def.access is Access.READ",
+        "return owner not in base.written or _is_read(base, operation)",
+        "return True",
         (GROWTH,),
     ),
+    Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
+    Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same in swept:", "if False:", (GROWTH,)),
+    Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
+    Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
     Change("graph/rewrite/cse.py", " and same in constants:", ":", (GROWTH,)),
     Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
@@ -858,7 +863,7 @@ CHANGES = (
         "node.op_def.access is Access.READ",
         (TOUCHES,),
     ),
-    Change("graph/rewrite/cse.py", "                operation.device,\n", "", (REWRITE,)),
+    Change("graph/rewrite/cse.py", "        operation.device,\n", "", (REWRITE,)),
     Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
     Change("graph/rewrite/fold.py", "left -= cost", "pass", (REWRITE,)),
     Change(
@@ -956,8 +961,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "None, settled, is_soft=is_soft)\n    is_lossy",
-        "None, settled, costs, is_soft)\n    is_lossy",
+        "None, settled)\n    explaining",
+        "None, settled, costs)\n    explaining",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -1071,7 +1076,7 @@ CHANGES = (
         (OWNERSHIP,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "self.line(text + _dropping(dropped), index, inputs)",
         "self.line(text, index, inputs)",
         (LEASES, RETENTION),
@@ -1081,23 +1086,23 @@ CHANGES = (
         "exec/engine/code/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/calls.py",
         "if {out}.flags.c_contiguous else",
         "if True else",
         (OVERWRITING,),
     ),
-    Change("exec/engine/code/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
+    Change("exec/engine/code/writer.py", "if name not in self._barred]", "]", (LOWERING,)),
     Change(
-        "exec/engine/code/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)
+        "exec/engine/code/writer.py", "and self.locals[first] not in self._barred", "", (LOWERING,)
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n        return\n",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         "and first not in unit.invariants and first not in others",
         "and first not in others",
         (LOWERING,),
@@ -1341,13 +1346,11 @@ CHANGES = (
         ("exec/instruments/test_instrument.py",),
     ),
     # The master and the session
-    Change(
-        "exec/local_master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)
-    ),
+    Change("exec/local_master.py", "while kept.epoch != self", "if kept.epoch != self", (CLAIMS,)),
     Change(
         "exec/local_master.py",
-        "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
-        "seen = runner.seen[1]",
+        "seen = kept.seen[1] if kept.seen[0] == epoch else 0",
+        "seen = kept.seen[1]",
         (GROWTH,),
     ),
     Change(
@@ -1761,8 +1764,8 @@ CHANGES = (
     ),
     Change(
         "tensorflow/state.py",
-        'restored.get(name, "" if is_passed_over else state.saved_as)',
-        '"" if is_passed_over else state.saved_as',
+        'restored.get(name, "" if is_passed_over or is_path else state.saved_as)',
+        '"" if is_passed_over or is_path else state.saved_as',
         ("tensorflow/test_load.py",),
     ),
     Change(
@@ -2355,13 +2358,13 @@ CHANGES = (
         ("graph/control_flow/test_while_loop.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"{trips} += {counter}")',
         'self.line(f"{trips} = {counter}")',
         ("exec/engine/code/test_tally.py",),
     ),
     Change(
-        "exec/engine/code/generate.py",
+        "exec/engine/code/writer.py",
         'self.line(f"    {taken} = 0")',
         'self.line(f"    {taken} = 1")',
         ("exec/engine/code/test_tally.py",),
@@ -2434,7 +2437,7 @@ CHANGES = (
     ),
     Change(
         "exec/placement/constraints.py",
-        "    if is_soft and not",
+        "    if settled.is_soft and not",
         "    if not",
         ("exec/placement/test_place.py",),
     ),

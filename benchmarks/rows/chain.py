@@ -12,32 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import tf1
 from benchmarks.case import Case, Row, Within
+from benchmarks.graphs import in_both
 from benchmarks.straight_line import straight_line
 
 _LENGTH = 10_000
 _VALUE = np.asarray(1.5, dtype=np.float32)
 
 
-def _flowbook(fb: Any) -> Case:
-    graph = fb.Graph()
-    with graph.as_default():
-        x = end = fb.placeholder(fb.float32, [], name="x")
-        for _ in range(_LENGTH):
-            end = fb.negative(end)
-    session = fb.Session(graph=graph)
-    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
-
-
-def _tf1(tf: Any) -> Case:
-    graph = tf.Graph()
-    with graph.as_default():
-        x = end = tf.placeholder(tf.float32, [], name="x")
-        for _ in range(_LENGTH):
-            end = tf.negative(end)
-    session = tf1.session(tf, graph, arithmetic=False)
-    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
+def _negations(lib: Any) -> tuple[Any, dict[Any, Any]]:
+    x = end = lib.placeholder(lib.float32, [], name="x")
+    for _ in range(_LENGTH):
+        end = lib.negative(end)
+    return end, {x: _VALUE}
 
 
 def _torch(torch: Any) -> Case:
@@ -55,7 +42,7 @@ ROWS = (
     Row(
         name="chain",
         title="chain of 10,000 scalar negations, per operation",
-        cases={"flowbook": _flowbook, "tf1": _tf1, "torch": _torch, "numpy": _numpy},
+        cases={**in_both(_negations, arithmetic=False), "torch": _torch, "numpy": _numpy},
         target=Within(1.1, "numpy"),
         unit="ns",
         divisor=_LENGTH,

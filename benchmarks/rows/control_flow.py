@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tf1
-from benchmarks.case import AtMost, Case, Row, Within
+from benchmarks.case import AtMost, Case, MakeCase, Row, Within
+from benchmarks.graphs import in_both
 
 _TRIPS = 10_000
 _SIDE = 100
@@ -71,28 +72,14 @@ def _branch(lib: Any, x: Any) -> Any:
     return lib.cond(x > 0.0, lambda: x + 1.0, lambda: x - 1.0)
 
 
-def _in_flowbook(build: Any, *arguments: Any) -> Any:
-    def make(fb: Any) -> Case:
-        graph = fb.Graph()
-        with graph.as_default():
-            x = fb.placeholder(fb.float32, [], name="x")
-            end = build(fb, x, *arguments)
-        session = fb.Session(graph=graph)
-        return Case(step=lambda: session.run(end, {x: _FED}), value=session.run(end, {x: _FED}))
+def _in_both(build: Any, *arguments: Any) -> dict[str, MakeCase]:
+    """The cases of what is built from a fed scalar."""
 
-    return make
+    def fed(lib: Any) -> tuple[Any, dict[Any, Any]]:
+        x = lib.placeholder(lib.float32, [], name="x")
+        return build(lib, x, *arguments), {x: _FED}
 
-
-def _in_tf1(build: Any, *arguments: Any) -> Any:
-    def make(tf: Any) -> Case:
-        graph = tf.Graph()
-        with graph.as_default():
-            x = tf.placeholder(tf.float32, [], name="x")
-            end = build(tf, x, *arguments)
-        session = tf1.session(tf, graph)
-        return Case(step=lambda: session.run(end, {x: _FED}), value=session.run(end, {x: _FED}))
-
-    return make
+    return in_both(fed)
 
 
 def _counted_in_jax(jax: Any) -> Case:
@@ -158,8 +145,7 @@ ROWS = (
         name="while_loop",
         title="while_loop of 10,000 scalar iterations, per iteration",
         cases={
-            "flowbook": _in_flowbook(_counted, _TRIPS),
-            "tf1": _in_tf1(_counted, _TRIPS),
+            **_in_both(_counted, _TRIPS),
             "jax": _counted_in_jax,
             "numpy": _counted_in_python,
         },
@@ -176,8 +162,7 @@ ROWS = (
         name="while_loop_gradient",
         title="gradient of a while_loop of 1,000 scalar iterations, both ways, per iteration",
         cases={
-            "flowbook": _in_flowbook(_counted_gradient, _SHORT),
-            "tf1": _in_tf1(_counted_gradient, _SHORT),
+            **_in_both(_counted_gradient, _SHORT),
             "jax": _gradient_in_jax,
         },
         target=AtMost(4e-6),
@@ -191,8 +176,7 @@ ROWS = (
         name="while_loop_vectors",
         title="while_loop of 1,000 iterations on vectors of 1,000 elements, per iteration",
         cases={
-            "flowbook": _in_flowbook(_counted_vectors, _SHORT),
-            "tf1": _in_tf1(_counted_vectors, _SHORT),
+            **_in_both(_counted_vectors, _SHORT),
             "jax": _vectors_in_jax,
             "numpy": _vectors_in_python,
         },
@@ -208,7 +192,7 @@ ROWS = (
     Row(
         name="while_loop_nested",
         title="while_loops in each other, 100 x 100 scalar iterations, per inner iteration",
-        cases={"flowbook": _in_flowbook(_nested), "tf1": _in_tf1(_nested)},
+        cases=_in_both(_nested),
         target=AtMost(0.6e-6),
         unit="ns",
         divisor=_SIDE * _SIDE,
@@ -217,8 +201,7 @@ ROWS = (
         name="cond",
         title="a run of one cond on a fed scalar",
         cases={
-            "flowbook": _in_flowbook(_branch),
-            "tf1": _in_tf1(_branch),
+            **_in_both(_branch),
             "jax": _branch_in_jax,
         },
         target=AtMost(10e-6),

@@ -7,20 +7,21 @@ with rewriting off (it would remove the chain).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks import tf1
 from benchmarks.case import AtMost, Case, Row
+from benchmarks.graphs import flowbook_session, running
 from benchmarks.straight_line import straight_line
 
 _LENGTH = 10_000
 _VALUE = np.asarray(1.5, dtype=np.float32)
 
 
-def _no_op_chain(fb: Any) -> tuple[Any, Any, Any]:
-    """A graph of the chain, its placeholder and its end."""
+def _no_ops(fb: Any) -> tuple[Any, dict[Any, Any]]:
     no_op = fb.OpDef(
         "BenchNoOp",
         "x: T -> y: T",
@@ -28,18 +29,18 @@ def _no_op_chain(fb: Any) -> tuple[Any, Any, Any]:
         infer=lambda x: x.shape,
         kernel=lambda xp, x: x,
     )
-    graph = fb.Graph()
-    with graph.as_default():
-        x = end = fb.placeholder(fb.float32, [], name="x")
-        for _ in range(_LENGTH):
-            end = no_op(end)
-    return graph, x, end
+    return _chained(fb, no_op)
 
 
-def _generated_flowbook(fb: Any) -> Case:
-    graph, x, end = _no_op_chain(fb)
-    session = fb.Session(graph=graph)
-    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
+def _identities(tf: Any) -> tuple[Any, dict[Any, Any]]:
+    return _chained(tf, tf.identity)
+
+
+def _chained(lib: Any, operation: Any) -> tuple[Any, dict[Any, Any]]:
+    x = end = lib.placeholder(lib.float32, [], name="x")
+    for _ in range(_LENGTH):
+        end = operation(end)
+    return end, {x: _VALUE}
 
 
 def _reference_flowbook(fb: Any) -> Case:
@@ -51,7 +52,8 @@ def _reference_flowbook(fb: Any) -> Case:
     from flowbook.exec.resources.store import Store
     from flowbook.exec.signature.signature import Signature
 
-    _, x, end = _no_op_chain(fb)
+    with fb.Graph().as_default():
+        end, (x,) = _no_ops(fb)
     devices = local_devices()
     prepared = prepare(Signature((end,), (), (x,)), devices)
     runner = Runner(prepared.program, devices[0], Engine(Store(entropy=0)))
@@ -60,14 +62,7 @@ def _reference_flowbook(fb: Any) -> Case:
     )
 
 
-def _tf1(tf: Any) -> Case:
-    graph = tf.Graph()
-    with graph.as_default():
-        x = end = tf.placeholder(tf.float32, [], name="x")
-        for _ in range(_LENGTH):
-            end = tf.identity(end)
-    session = tf1.session(tf, graph, rewrite=False)
-    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
+_TF1 = running(_identities, partial(tf1.session, rewrite=False))
 
 
 def _python(np: Any) -> Case:
@@ -80,7 +75,7 @@ ROWS = (
     Row(
         name="dispatch_generated",
         title="dispatch alone (no-op kernels), generated code, per operation",
-        cases={"flowbook": _generated_flowbook, "tf1": _tf1, "numpy": _python},
+        cases={"flowbook": running(_no_ops, flowbook_session), "tf1": _TF1, "numpy": _python},
         target=AtMost(30e-9),
         unit="ns",
         divisor=_LENGTH,
@@ -92,7 +87,7 @@ ROWS = (
     Row(
         name="dispatch_reference",
         title="dispatch alone (no-op kernels), reference executor, per operation",
-        cases={"flowbook": _reference_flowbook, "tf1": _tf1},
+        cases={"flowbook": _reference_flowbook, "tf1": _TF1},
         target=AtMost(2e-6),
         unit="us",
         divisor=_LENGTH,

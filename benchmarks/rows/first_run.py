@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tf1
-from benchmarks.case import AtMost, Case, Row
+from benchmarks.case import AtMost, Case, MakeCase, Row
 
 _BRANCHES = 4
 _BLOCKS = 1_500
@@ -90,17 +90,19 @@ def _further_fetch(system: Any, session_on: Callable[[Any], Any]) -> Case:
     return Case(before_each=extend, step=lambda: session.run(end, {x: _X}), value=value)
 
 
+def _cases(make: Callable[[Any, Callable[[Any], Any]], Case]) -> dict[str, MakeCase]:
+    return {
+        "flowbook": lambda fb: make(fb, lambda graph: fb.Session(graph=graph)),
+        "tf1": lambda tf: make(tf, lambda graph: tf1.session(tf, graph)),
+        "tf1 unoptimized": lambda tf: make(tf, lambda graph: tf1.session(tf, graph, rewrite=False)),
+    }
+
+
 ROWS = (
     Row(
         name="first_run_36k",
         title="first run of a graph of 36,000 operations",
-        cases={
-            "flowbook": lambda fb: _first_run(fb, lambda graph: fb.Session(graph=graph)),
-            "tf1": lambda tf: _first_run(tf, lambda graph: tf1.session(tf, graph)),
-            "tf1 unoptimized": lambda tf: _first_run(
-                tf, lambda graph: tf1.session(tf, graph, rewrite=False)
-            ),
-        },
+        cases=_cases(_first_run),
         target=AtMost(0.6),
         unit="ms",
         rtol=1e-4,
@@ -109,13 +111,7 @@ ROWS = (
     Row(
         name="further_fetch_36k",
         title="a further fetch after extending that graph by one operation",
-        cases={
-            "flowbook": lambda fb: _further_fetch(fb, lambda graph: fb.Session(graph=graph)),
-            "tf1": lambda tf: _further_fetch(tf, lambda graph: tf1.session(tf, graph)),
-            "tf1 unoptimized": lambda tf: _further_fetch(
-                tf, lambda graph: tf1.session(tf, graph, rewrite=False)
-            ),
-        },
+        cases=_cases(_further_fetch),
         target=AtMost(20e-3),
         unit="ms",
         rtol=1e-4,

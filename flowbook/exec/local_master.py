@@ -25,7 +25,7 @@ from flowbook.exec.local.exhausted import holders
 from flowbook.exec.local.failed import located
 from flowbook.exec.local.partial_step import LocalPartialStep
 from flowbook.exec.local.placing import Placing
-from flowbook.exec.local.programs import Programs
+from flowbook.exec.local.programs import Kept, Programs
 from flowbook.exec.local.session_state import SessionState
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
@@ -114,15 +114,15 @@ class LocalMaster:
                 growing = self._placing.grown(signature, base)
                 found = _rewritten(growing.prepared, instruments)
                 self._placing.settle(found)
-                begun = programs.runners[base.prepared] if base is not None else None
+                begun = programs.kept[base.prepared] if base is not None else None
                 try:
-                    runner = self._runner(found, begun)
+                    kept = Kept(self._runner(found, begun.runner if begun is not None else None))
                 except OpError:
                     self._state.check_owners(found.stateful)
                     raise
                 if base is not None and begun is not None:
-                    runner.seen = begun.epoch, len(base.prepared.stateful)
-                programs.add(key, found, runner, None if instruments else growing)
+                    kept.seen = begun.epoch, len(base.prepared.stateful)
+                programs.add(key, found, kept, None if instruments else growing)
             return found
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None) -> Runner | Joint:
@@ -140,7 +140,7 @@ class LocalMaster:
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""
-        return prepared in self._programs.runners
+        return prepared in self._programs.kept
 
     # Placing
 
@@ -189,11 +189,11 @@ class LocalMaster:
             AbortedError: if the step was failed so and may have done something.
         """
         moves = self._placing.moves
-        runner = self._programs.runners.get(prepared)
-        if runner is None or runner.epoch != self.store.epoch:
-            prepared, runner = self._initialized(prepared, feeds, deadline)
+        kept = self._programs.kept.get(prepared)
+        if kept is None or kept.epoch != self.store.epoch:
+            prepared, kept = self._initialized(prepared, feeds, deadline)
         try:
-            return runner.run(feeds, deadline)
+            return kept.runner.run(feeds, deadline)
         except StepFailed as failed:
             error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -213,9 +213,9 @@ class LocalMaster:
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
     ) -> Sequence[Any]:
         """Run one step as `run` does, and initialise nothing."""
-        prepared, runner = self._current(prepared)
+        prepared, kept = self._current(prepared)
         try:
-            return runner.run(feeds, deadline)
+            return kept.runner.run(feeds, deadline)
         except StepFailed as failed:
             error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -239,8 +239,8 @@ class LocalMaster:
 
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
-        prepared, runner = self._initialized(prepared, (), None)
-        return LocalPartialStep(prepared, runner, self.error_of)
+        prepared, kept = self._initialized(prepared, (), None)
+        return LocalPartialStep(prepared, kept.runner, self.error_of)
 
     def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
         """The error of a failed step; one that had no memory left lists who holds it."""
@@ -249,29 +249,29 @@ class LocalMaster:
             error.details += holders(failure, prepared, feeds, self.store, self.graph)
         return error
 
-    def _current(self, prepared: Prepared) -> tuple[Prepared, Runner | Joint]:
+    def _current(self, prepared: Prepared) -> tuple[Prepared, Kept]:
         """A signature as it is prepared now, and what runs it: it may have been dropped."""
-        runner = self._programs.runners.get(prepared)
-        while runner is None:
+        kept = self._programs.kept.get(prepared)
+        while kept is None:
             prepared = self.prepare(prepared.signature, prepared.instruments)
-            runner = self._programs.runners.get(prepared)
-        return prepared, runner
+            kept = self._programs.kept.get(prepared)
+        return prepared, kept
 
     def _initialized(
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
-    ) -> tuple[Prepared, Runner | Joint]:
+    ) -> tuple[Prepared, Kept]:
         """A signature as it is prepared now, and what runs it; its variables were seen to."""
-        prepared, runner = self._current(prepared)
+        prepared, kept = self._current(prepared)
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
         # Other threads may have values lost meanwhile, of variables that were seen to already.
-        while runner.epoch != self.store.epoch:
+        while kept.epoch != self.store.epoch:
             epoch = self.store.epoch
-            seen = runner.seen[1] if runner.seen[0] == epoch else 0
+            seen = kept.seen[1] if kept.seen[0] == epoch else 0
             self._initialisation.prepare_for(prepared.stateful[seen:], fed, given, deadline)
-            runner.epoch = epoch
-        return prepared, runner
+            kept.epoch = epoch
+        return prepared, kept
 
     # Resources
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import OpError, without_internal_frames
+from flowbook.graph.model.errors import hides_frames
 
 if TYPE_CHECKING:
     from flowbook.exec.session.session import Session
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 
+@hides_frames
 def load(
     model: Any,
     *,
@@ -67,20 +68,18 @@ def load(
     """
     from flowbook.onnx.reading.model import load as read
 
-    try:
-        return read(
-            model,
-            graph=graph,
-            name=name,
-            trainable=trainable,
-            values=values,
-            shapes=shapes,
-            base_folder=base_folder,
-        )
-    except OpError as error:
-        raise without_internal_frames(error) from error.__cause__
+    return read(
+        model,
+        graph=graph,
+        name=name,
+        trainable=trainable,
+        values=values,
+        shapes=shapes,
+        base_folder=base_folder,
+    )
 
 
+@hides_frames
 def save(
     fetches: Any,
     inputs: Any,
@@ -128,7 +127,4 @@ def save(
     """
     from flowbook.onnx.saving.model import save as write
 
-    try:
-        return write(fetches, inputs, path, session=session, opset=opset, name=name)
-    except OpError as error:
-        raise without_internal_frames(error) from error.__cause__
+    return write(fetches, inputs, path, session=session, opset=opset, name=name)

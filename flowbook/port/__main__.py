@@ -23,8 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     where.add_argument("--write", action="store_true", help="write it in place")
     asked = parser.parse_args(arguments)
     try:
-        import libcst
-
         from flowbook.port.notebook import ported_notebook
         from flowbook.port.program import ported
     except ModuleNotFoundError as error:
@@ -41,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(result.text)
         else:
             output.write_text(result.text, encoding="utf-8")
-    except (OSError, ValueError, libcst.ParserSyntaxError) as error:
+    except (OSError, ValueError) as error:
         print(f"{asked.program}: {error}", file=sys.stderr)
         return _FAILED
     for line, said in result.left:

@@ -257,6 +257,52 @@ def _layer(layer: _Layer, call: cst.Call, here: str) -> Rewritten:
     return cst.parse_expression(f"{here}.{layer.path}({', '.join(written)})")
 
 
+# Text
+
+
+def _string_split(call: cst.Call, here: str) -> Rewritten:
+    given = _by_name(call, ("source", "delimiter", "skip_empty", "name"))
+    if given is None or ("sep" in given and "delimiter" in given):
+        return None
+    sep = given.pop("sep", None) or given.pop("delimiter", "' '")
+    source, skip_empty = given.pop("source", None), given.pop("skip_empty", "True")
+    written = cst.parse_expression(sep)
+    # Each character is a separator there, and without one each byte a part.
+    if source is None or given or not isinstance(written, cst.SimpleString):
+        return None
+    separators = written.evaluated_value
+    if not separators.isascii():
+        return None
+    if len(separators) != 1:
+        sep = repr([separators[i : i + 1] for i in range(len(separators))])
+    return cst.parse_expression(f"{here}.strings.split({source}, {sep}, skip_empty={skip_empty})")
+
+
+# Arguments in the order of TensorFlow's first versions
+
+
+def _axis_last(call: cst.Call, here: str) -> Rewritten:
+    """`concat(1, [x, y])` and `split(1, 3, x)`, where a number comes first."""
+    is_early = len(call.args) > 1 and isinstance(call.args[0].value, cst.Integer)
+    if not is_early or any(arg.keyword or arg.star for arg in call.args):
+        return None
+    axis, *values = [text_of(arg.value) for arg in call.args]
+    return cst.parse_expression(f"{text_of(call.func)}({', '.join([*values[::-1], axis])})")
+
+
+def _batched(call: cst.Call, here: str) -> Rewritten:
+    renamed = {"adj_x": "adjoint_a", "adj_y": "adjoint_b"}
+    return call.with_changes(
+        func=cst.parse_expression(f"{here}.matmul"),
+        args=[
+            arg.with_changes(keyword=cst.Name(renamed[arg.keyword.value]))
+            if arg.keyword and arg.keyword.value in renamed
+            else arg
+            for arg in call.args
+        ],
+    )
+
+
 # Examples, which are dicts
 
 
@@ -275,6 +321,8 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "InteractiveSession": _session,
     "Session": _session,
     "app.run": _main,
+    "batch_matmul": _batched,
+    "concat": _axis_last,
     "contrib.layers.batch_norm": partial(_layer, _BATCH_NORM),
     "contrib.layers.conv2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.convolution2d": partial(_layer, _CONVOLUTION),
@@ -283,6 +331,8 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "get_variable": _variable,
     "nn.DropoutWrapper": _dropout_cell,
     "nn.dropout": _dropout,
+    "split": _axis_last,
+    "string_split": _string_split,
     "train.BytesList": _only,
     "train.Example": _only,
     "train.Feature": _only,

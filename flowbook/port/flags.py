@@ -8,21 +8,26 @@ from typing import Any
 import libcst as cst
 import libcst.matchers as m
 
+_LIST = "lambda text: text.split(',')"
 _TYPES = {
     "DEFINE_bool": "lambda text: text.lower() in ('1', 'true')",
     "DEFINE_boolean": "lambda text: text.lower() in ('1', 'true')",
+    "DEFINE_enum": "str",
     "DEFINE_float": "float",
     "DEFINE_integer": "int",
+    "DEFINE_list": _LIST,
     "DEFINE_string": "str",
 }
+# What their arguments are called, by what they are to argparse.
+_ORDER = ("name", "default", "help")
+_NAMES = {
+    "flag_name": "name",
+    "default_value": "default",
+    "docstring": "help",
+    "enum_values": "choices",
+} | {name: name for name in (*_ORDER, "choices")}
 _DEFINES = m.SimpleStatementLine(
-    body=[
-        m.Expr(
-            m.Call(
-                m.Attribute(attr=m.OneOf(*[m.Name(n) for n in _TYPES])), [m.Arg(keyword=None)] * 3
-            )
-        )
-    ]
+    body=[m.Expr(m.Call(m.Attribute(attr=m.OneOf(*[m.Name(n) for n in _TYPES]))))]
 )
 
 
@@ -39,7 +44,11 @@ def with_argparse(module: cst.Module, here: str) -> cst.Module:
         module: the module, ported otherwise.
         here: what it calls Flowbook.
     """
-    places = [i for i, statement in enumerate(module.body) if m.matches(statement, _DEFINES)]
+    places = [
+        i
+        for i, statement in enumerate(module.body)
+        if m.matches(statement, _DEFINES) and _given(statement) is not None
+    ]
     if not places:
         return module
     parser = "flag_parser"
@@ -69,7 +78,8 @@ def with_import(module: cst.Module, name: str) -> cst.Module:
         return module
     body: list[Any] = list(module.body)
     start = next(i for i, s in enumerate(body) if m.matches(s, _IMPORT))
-    body.insert(start, _in_place_of(body[start], f"import {name}"))
+    made: Any = cst.parse_statement(f"import {name}")
+    body.insert(start, made.with_changes(leading_lines=body[start].leading_lines))
     body[start + 1] = body[start + 1].with_changes(leading_lines=[])
     return module.with_changes(body=body)
 
@@ -101,15 +111,31 @@ def _flags_name(statement: cst.CSTNode, here: str) -> str | None:
     return matched["name"].value if is_flags else None  # type: ignore[union-attr]
 
 
-def _argument(statement: Any, parser: str) -> str:
+def _given(statement: Any) -> dict[str, Any] | None:
+    """The arguments of a flag by what they are to argparse; None if there are others."""
     call = statement.body[0].value
+    order = (*_ORDER[:2], "choices", _ORDER[2]) if _kind(call) == "DEFINE_enum" else _ORDER
+    found = {}
+    for position, arg in enumerate(call.args):
+        known = arg.keyword is not None or position < len(order)
+        name = _NAMES.get(arg.keyword.value) if arg.keyword else order[position] if known else None
+        if name is None or arg.star:
+            return None
+        found[name] = arg.value
+    is_named = isinstance(found.get("name"), cst.SimpleString)
+    return found if is_named and "default" in found else None
+
+
+def _kind(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
+def _argument(statement: Any, parser: str) -> str:
+    given: Any = _given(statement)
     code = cst.Module([]).code_for_node
-    flag, default, said = (arg.value for arg in call.args)
-    kind = _TYPES[call.func.attr.value]
-    name = f"--{flag.evaluated_value}"
-    return (
-        f'{parser}.add_argument("{name}", type={kind}, default={code(default)}, help={code(said)})'
-    )
+    name, kind = given["name"].evaluated_value, _TYPES[_kind(statement.body[0].value)]
+    told = [f"{key}={code(given[key])}" for key in ("default", "choices", "help") if key in given]
+    return f'{parser}.add_argument("--{name}", type={kind}, {", ".join(told)})'
 
 
 def _in_place_of(statement: Any, code: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from flowbook.port.program import ported
+from flowbook.port.program import parsed, ported
 from flowbook.port.report import Left, Ported
 
 _BEGIN = "# In[{}]: what stands here is ported as one program"
@@ -29,8 +29,7 @@ def ported_notebook(text: str) -> Ported:
     Magics stay as they are, and so do cells in another language (`%%bash`).
 
     Raises:
-        ValueError: if it is no notebook.
-        libcst.ParserSyntaxError: if a cell is no Python.
+        ValueError: if it is no notebook, or a cell is no Python.
     """
     notebook = json.loads(text)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
@@ -44,7 +43,9 @@ def ported_notebook(text: str) -> Ported:
         whole += _BEGIN.format(i) + "\n"
         first_lines.append(whole.count("\n"))
         if not foreign[i]:
-            whole += _MAGIC.sub(rf"\1{_KEPT}\2", source) + "\npass\n"
+            python = _MAGIC.sub(rf"\1{_KEPT}\2", source) + "\npass\n"
+            _check(python, i + 1)
+            whole += python
     result = ported(whole)
     if result.text == whole:
         return Ported(text, result.left)
@@ -66,3 +67,11 @@ def ported_notebook(text: str) -> Ported:
         number = max(i for i, first in enumerate(first_lines) if first < line)
         left.append(Left(line - first_lines[number], f"cell {number + 1}: {said}"))
     return Ported(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", left)
+
+
+def _check(python: str, number: int) -> None:
+    """Refuse a cell that is no Python, by its number."""
+    try:
+        parsed(python)
+    except ValueError as error:
+        raise ValueError(f"cell {number}: {error}") from None

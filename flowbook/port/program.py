@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ _ALWAYS = {"state_is_tuple": "True"}
 # What is told to a writer of summaries, which here sees to it itself.
 _WRITERS = ("add_graph", "add_summary", "flush")
 _LOGGED = ("debug", "error", "fatal", "info", "warn", "warning")
+# What flags have, and what argparse gives has not.
+_OF_FLAGS = ("__flags", "_parse_flags", "flag_values_dict")
 # What there is nothing to say of here.
 _NEEDLESS = (
     "disable_eager_execution",
@@ -34,16 +37,38 @@ _NEEDLESS = (
 )
 
 
+_PYTHON_2 = re.compile(r"^\s*(?:print\s+[^\s(=]|exec\s+[\"']|except\s+[\w.]+\s*,)")
+
+
+def parsed(text: str) -> cst.Module:
+    """A program's syntax.
+
+    Raises:
+        ValueError: with the line, if it is no Python of today.
+    """
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        lines = text.splitlines()
+        early = [i for i, line in enumerate(lines, 1) if _PYTHON_2.match(line)]
+        if early:
+            raise ValueError(
+                f"line {early[0]} is Python 2: {lines[early[0] - 1].strip()!r:.80}; make it Python "
+                "3 first, by 2to3 for one"
+            ) from None
+        raise ValueError(f"line {error.raw_line}: {error.message}") from None
+
+
 def ported(text: str) -> Ported:
     """Port a program.
 
     Raises:
-        libcst.ParserSyntaxError: if it is no Python.
+        ValueError: with the line, if it is no Python of today.
     """
-    module = cst.parse_module(text)
+    module = parsed(text)
     look = _Look()
     module.visit(look)
-    if not look.aliases:
+    if not look.aliases and not look.is_imported:
         return Ported(text, [])
     wrapper = MetadataWrapper(module)
     porter = _Porter(look, shared_functions(wrapper.module, look.aliases))
@@ -51,11 +76,12 @@ def ported(text: str) -> Ported:
     if porter.is_logging:
         changed = with_import(changed, "logging")
     code = with_argparse(changed, porter.here).code
-    if "DEFINE_" in code:
-        lines = enumerate(text.splitlines(), 1)
-        porter.left += [
-            Left(line, "flags: Python's argparse") for line, said in lines if "DEFINE_" in said
-        ]
+    defined = set(re.findall(r"\w*DEFINE_.*", code))
+    porter.left += [
+        Left(line, "flags: Python's argparse")
+        for line, said in enumerate(text.splitlines(), 1)
+        if defined.intersection(re.findall(r"\w*DEFINE_.*", said))
+    ]
     return Ported(code, sorted(set(porter.left)))
 
 
@@ -66,7 +92,9 @@ class _Look(cst.CSTVisitor):
         aliases: what it calls TensorFlow, and parts of it, with what comes before their names.
         sessions: the names of sessions, with the functions that make them; "" is the module.
         writers: the names of what writes summaries.
+        assigned: the names that are given values.
         has_examples: whether it makes examples of TensorFlow's.
+        is_imported: whether it imports anything of TensorFlow's.
         is_taken: whether something is called "fb" already.
     """
 
@@ -75,6 +103,8 @@ class _Look(cst.CSTVisitor):
         self.sessions: set[tuple[str, str]] = set()
         self.writers: set[str] = set()
         self.has_examples = False
+        self.is_imported = False
+        self.assigned: set[str] = set()
         self._made: set[str] = set()
         self._configured: Counter[str] = Counter()
         self._uses: Counter[str] = Counter()
@@ -96,13 +126,19 @@ class _Look(cst.CSTVisitor):
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
         path = dotted(node.name)
+        self.is_imported = self.is_imported or path.partition(".")[0] == "tensorflow"
         if path in _MODULES and (node.asname or path == "tensorflow"):
             self.aliases[dotted(node.asname.name) if node.asname else path] = ""
         if path.removeprefix("tensorflow.") in _PARTS and node.asname:
             self.aliases[dotted(node.asname.name)] = path.removeprefix("tensorflow.")
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
+        is_whole = dotted(node.module).partition(".")[0] == "tensorflow"
+        self.is_imported = self.is_imported or is_whole
         self.aliases.update(_imported(node))
+
+    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
+        self.assigned.add(dotted(node.target))
 
     def visit_Assign(self, node: cst.Assign) -> None:
         target = node.targets[0].target
@@ -185,6 +221,7 @@ class _Porter(cst.CSTTransformer):
         # The functions in which a session has been made so far.
         self._begun: set[str] = set()
         self.is_logging = False
+        self._assigned = look.assigned
         # How much was left to a person before a call was looked into.
         self._told_before: dict[cst.Call, int] = {}
         self.here = "flowbook" if look.is_taken else "fb"
@@ -250,6 +287,13 @@ class _Porter(cst.CSTTransformer):
         """A whole name of TensorFlow's is looked up at once."""
         return not self._path(node)
 
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        """TensorFlow as a whole, as in `getattr(tf, "nn")`."""
+        name = dotted(original_node.value)
+        if self._aliases.get(name) != "" or name in self._assigned or "." in name:
+            return updated_node
+        return updated_node.with_changes(value=cst.Name(self.here))
+
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
@@ -264,6 +308,8 @@ class _Porter(cst.CSTTransformer):
                 self._leave_to_a_person(original_node, _told(path, found.instead))
             return self._name(found.path or path)
         value = updated_node.value
+        if dotted(original_node.value) == "FLAGS" and original_node.attr.value in _OF_FLAGS:
+            self._leave_to_a_person(original_node, f"{dotted(original_node)}: vars(FLAGS)")
         if updated_node.attr.value == "value" and _is_dimension(value):
             return value
         return updated_node
@@ -377,6 +423,10 @@ class _Porter(cst.CSTTransformer):
         self, func: cst.Attribute, original: cst.Call, updated: cst.Call
     ) -> cst.BaseExpression:
         method, value = func.attr.value, func.value
+        if method in ("eval", "run"):
+            session = [a for a in updated.args if a.keyword and a.keyword.value == "session"]
+            updated = with_args(updated, [a for a in updated.args if a not in session])
+            given = text_of(session[0].value) if session else ""
         feeds: Sequence[cst.Arg] = [
             a for a in updated.args if a.keyword and a.keyword.value == "feed_dict"
         ]
@@ -402,12 +452,12 @@ class _Porter(cst.CSTTransformer):
         if method == "initialized_value" and not updated.args:
             return func.with_changes(attr=cst.Name("value"))
         if method == "eval" or (method == "run" and is_only_fed):
-            is_there = self._has_session & {"", self._functions[-1]}
-            if not self._session or not is_only_fed or not is_there:
+            is_there = bool(self._session and self._has_session & {"", self._functions[-1]})
+            if not is_only_fed or not (given or is_there):
                 self._leave_to_a_person(original, f"{method}: sess.run(...), of the session there")
                 return updated
             updated = updated.with_changes(
-                func=cst.parse_expression(f"{self._session}.run"),
+                func=cst.parse_expression(f"{given or self._session}.run"),
                 args=[first(value, bool(feeds)), *updated.args],
             )
         if method in ("run", "eval", "partial_run"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.dtypes import DType
-from flowbook.graph.model.errors import OpError, without_internal_frames
+from flowbook.graph.model.errors import hides_frames
 from flowbook.graph.ops.state.variables import Variable
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["list_variables", "load", "load_variable", "restore", "save"]
 
 
+@hides_frames
 def load(
     model: Any,
     *,
@@ -76,22 +77,22 @@ def load(
     ```
     """
     from flowbook.tensorflow.model import load as read
-    from flowbook.tensorflow.opening import checkpoint_beside, opened
+    from flowbook.tensorflow.opening import checkpoint_beside, folder_of, opened
 
-    try:
-        return read(
-            opened(model, tags),
-            checkpoint_beside(model) if isinstance(model, str | os.PathLike) else None,
-            graph=graph,
-            name=name,
-            outputs=outputs,
-            input_map=input_map,
-            clear_devices=clear_devices,
-        )
-    except OpError as error:
-        raise without_internal_frames(error) from error.__cause__
+    is_path = isinstance(model, str | os.PathLike)
+    return read(
+        opened(model, tags),
+        checkpoint_beside(model) if is_path else None,
+        folder_of(model) if is_path else None,
+        graph=graph,
+        name=name,
+        outputs=outputs,
+        input_map=input_map,
+        clear_devices=clear_devices,
+    )
 
 
+@hides_frames
 def save(
     fetches: Any,
     path: Any = None,
@@ -129,12 +130,10 @@ def save(
     """
     from flowbook.tensorflow.writing import save as write
 
-    try:
-        return write(fetches, path, session=session, inputs=inputs, as_text=as_text)
-    except OpError as error:
-        raise without_internal_frames(error) from error.__cause__
+    return write(fetches, path, session=session, inputs=inputs, as_text=as_text)
 
 
+@hides_frames
 def list_variables(path: Any) -> list[tuple[str, DType, tuple[int, ...]]]:
     """The names, dtypes and shapes of what a V2 checkpoint of TensorFlow holds, sorted by name.
 
@@ -152,6 +151,7 @@ def list_variables(path: Any) -> list[tuple[str, DType, tuple[int, ...]]]:
     return listed(path)
 
 
+@hides_frames
 def load_variable(path: Any, name: str) -> Any:
     """A value from a V2 checkpoint of TensorFlow; what was saved in parts is put together.
 
@@ -171,6 +171,7 @@ def load_variable(path: Any, name: str) -> Any:
     return loaded(path, name)
 
 
+@hides_frames
 def restore(
     sess: Session,
     path: Any,

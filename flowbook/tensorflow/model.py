@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from flowbook.exec.checkpoints.saver import Holder
@@ -24,6 +25,7 @@ from flowbook.tensorflow.node import Reference
 from flowbook.tensorflow.nodes import Source
 from flowbook.tensorflow.reading import Built, built
 from flowbook.tensorflow.restoring import restore
+from flowbook.tensorflow.tables import assets
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Model:
 def load(
     message: MetaGraphDef,
     checkpoint: str | None,
+    folder: Path | None,
     *,
     graph: Graph | None,
     name: str | None,
@@ -122,7 +125,8 @@ def load(
     if isinstance(outputs, str):
         raise InvalidTypeError("outputs is a list of names", hint=f"outputs=[{outputs!r}]")
     wanted = None if outputs is None else [name.partition(":")[0] for name in outputs]
-    found = built(message, wanted, _standing(input_map), clear_devices)
+    paths = assets(message, folder)
+    found = built(message, wanted, _standing(input_map), paths, clear_devices)
     with graph.as_default(), name_scope(name) if name else nullcontext():
         scope = graph.scope.prefix
         import_graph_def(found.graph, _in_graph(found, input_map), name="")

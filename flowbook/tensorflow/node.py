@@ -20,6 +20,23 @@ from flowbook.tensorflow.messages_pb2 import DataType, NodeDef
 Array = np.ndarray[Any, Any]
 
 
+class Everywhere:
+    """What stands for a handle that is the same in every branch, and in every loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Everywhere):
+    """What stands for the handle of a table that never changes.
+
+    Attributes:
+        keys: [n], sorted.
+        values: [n], of these keys.
+    """
+
+    keys: Array
+    values: Array
+
+
 @dataclass(frozen=True)
 class Reference:
     """What a node gives that stands for a variable: a reference to it, or the handle of a resource.
@@ -64,6 +81,7 @@ class Node:
         closes: of a NextIteration: what the Merge gave that it leads back to.
         shape_of_loop: of an Enter: what is known of the variable's shape in all iterations.
         shares_arrays: of a TensorArray: whether it changes in place, for gradients made of it.
+        table: of a look-up table: what it holds, or why it is not read.
     """
 
     def __init__(self, proto: NodeDef, inputs: list[Any], scope: str) -> None:
@@ -74,6 +92,7 @@ class Node:
         self.closes: Tensor | None = None
         self.shape_of_loop: Shape | None = None
         self.shares_arrays = False
+        self.table: Table | str = ""
         self._attributes = proto.attr
 
     def _attribute(self, name: str, kind: str) -> Any:

@@ -111,9 +111,13 @@ class Nodes:
 
     def variable_behind(self, source: Source) -> str | None:
         """The variable that a reference or a handle leads to; None if it leads to none."""
+        return self.behind(source, VARIABLES)
+
+    def behind(self, source: Source, types: AbstractSet[str]) -> str | None:
+        """The node of some types that a reference or a handle leads to, if it leads to one."""
         name: str | None = source.node
         for _ in range(len(self.protos)):
-            if name is None or self.protos[name].op in VARIABLES:
+            if name is None or self.protos[name].op in types:
                 return name
             values = self.taken[name].values
             is_passed = self.protos[name].op in PASSING and bool(values)

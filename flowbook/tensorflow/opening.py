@@ -57,10 +57,14 @@ def opened(model: Any, tags: Any = None) -> MetaGraphDef:
     return message  # type: ignore[no-any-return]
 
 
+def folder_of(path: str | os.PathLike[str]) -> Path:
+    """The folder of a saved model, or that in which a file is."""
+    return Path(path) if Path(path).is_dir() else Path(path).parent
+
+
 def checkpoint_beside(path: str | os.PathLike[str]) -> str | None:
     """The V2 checkpoint that belongs to a MetaGraph's file, or to a saved model; None if none."""
-    file = Path(path)
-    folder = file if file.is_dir() else file.parent
+    file, folder = Path(path), folder_of(path)
     found = [folder / "variables" / "variables"]
     if ".meta" in file.name:
         found.insert(0, file.with_name(file.name.partition(".meta")[0]))
@@ -89,7 +93,7 @@ def _message(model: Any) -> Any:
         if path.is_dir():
             found = [path / f"saved_model.{end}" for end in ("pb", "pbtxt")]
             path = next((each for each in found if each.exists()), found[0])
-        return _parsed(_contents(path), path.name)
+        return _parsed(contents(path), path.name)
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "")
     if isinstance(model, Message):
@@ -99,7 +103,14 @@ def _message(model: Any) -> Any:
     )
 
 
-def _contents(path: Path) -> bytes:
+def contents(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        NotFoundError: if it is not there.
+        InvalidArgumentError: if it cannot be read.
+        ResourceExhaustedError: if it is too large.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ResourceExhaustedError(f"{str(path)!r} is larger than {MOST_BYTES} bytes")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import (
@@ -29,7 +29,7 @@ from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, placeholder
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, identity, placeholder
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
 from flowbook.graph.ops.state.variables import Variable, assign_op, read_variable, variable_op
@@ -38,14 +38,29 @@ from flowbook.tensorflow.elements import dtype_of, shape_of
 from flowbook.tensorflow.functions.expanding import expanded
 from flowbook.tensorflow.late_reads import Late, late_reads
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef
-from flowbook.tensorflow.node import Node, Reference, value_of
+from flowbook.tensorflow.node import Node, Reference, Table, value_of
 from flowbook.tensorflow.nodes import MERGES, NEXT, PLACEHOLDERS, VARIABLES, Nodes, Source
 from flowbook.tensorflow.operators import BY_REFERENCE, OPERATORS
 from flowbook.tensorflow.state import State, runners, states
+from flowbook.tensorflow.tables import tables
 
 
 class Learnt(Exception):
     """The shape of a loop's variable changes: the loop has to be built again, without it."""
+
+
+class Handles(NamedTuple):
+    """What is known before of what nodes have handles of.
+
+    Attributes:
+        share_arrays: whether arrays of tensors change in place.
+        tables: by their nodes; of those that are not read, why not.
+        paths: of the files that go with the graph, by the nodes that hold them.
+    """
+
+    share_arrays: bool
+    tables: Mapping[str, Table | str]
+    paths: Mapping[str, str]
 
 
 class Built:
@@ -73,6 +88,7 @@ def built(
     message: MetaGraphDef,
     outputs: Sequence[str] | None,
     given: Mapping[Source, Tensor],
+    paths: Mapping[str, str],
     clear_devices: bool,
 ) -> Built:
     """Build a graph of nodes.
@@ -82,6 +98,7 @@ def built(
         outputs: the names of the nodes that are wanted; None wants all.
         given: tensors of other graphs, in whose places are placeholders like them. Of their nodes
             nothing else is built, nor what only these need.
+        paths: of the files that go with a saved model, by the nodes that hold them.
         clear_devices: whether devices that nodes ask for are left out.
 
     Raises:
@@ -90,7 +107,7 @@ def built(
         InvalidArgumentError: if it is no valid graph.
     """
     nodes = Nodes(expanded(message.graph_def))
-    known, fill = states(message, nodes), runners(message)
+    known, fill = states(message, nodes, paths), runners(message)
     names, cut = set(nodes.protos) - nodes.left_out(), {source.node for source in given}
     also = {name: state.before for name, state in known.items()}
     if outputs is not None:
@@ -99,9 +116,9 @@ def built(
     order = nodes.ordered(names, also, cut)
     shapes: dict[str, Shape] = {}
     late = late_reads(nodes, order)
-    shared = nodes.share_arrays(names - cut)
+    handles = Handles(nodes.share_arrays(names - cut), tables(nodes, paths), paths)
     while True:
-        reader = _Reader(nodes, known, given, late, shapes, clear_devices, shared)
+        reader = _Reader(nodes, known, given, late, shapes, clear_devices, handles)
         try:
             return reader.read(order, fill)
         except Learnt:
@@ -146,10 +163,10 @@ class _Reader:
         late: Mapping[str, Mapping[Source, Late]],
         shapes: dict[str, Shape],
         clear_devices: bool,
-        shares_arrays: bool,
+        handles: Handles,
     ) -> None:
         self._nodes = nodes
-        self._shares_arrays = shares_arrays
+        self._handles = handles
         self._late = late
         self._shapes = shapes
         self._clear_devices = clear_devices
@@ -171,7 +188,8 @@ class _Reader:
                 there = [found.operations[each] for each in threads if each in found.operations]
                 if name in found.operations and there:
                     QueueRunner(Queue.of(found.operations[name]), there)
-        found.placeholders = [n for n in order if nodes.protos[n].op in PLACEHOLDERS]
+        fed = [n for n in order if nodes.protos[n].op in PLACEHOLDERS]
+        found.placeholders = [n for n in fed if n not in self._handles.paths]
         taken = {s.node for each in order for s in nodes.taken[each].values}
         found.ends = [
             name
@@ -189,6 +207,8 @@ class _Reader:
                 self._surround(name, stack)
                 if name in self._given:
                     self._stand_for(name)
+                elif name in self._handles.paths:
+                    self._note(name, constant(self._handles.paths[name], name=f"{name}/"))
                 elif proto.op in VARIABLES:
                     self._make_variable(name)
                 else:
@@ -241,7 +261,8 @@ class _Reader:
             for source in sources
         ]
         node = Node(proto, inputs, f"{name}/")
-        node.shares_arrays = self._shares_arrays
+        node.shares_arrays = self._handles.share_arrays
+        node.table = self._handles.tables.get(name, "")
         if proto.op in BY_REFERENCE:
             self._route(name, node)
             result = BY_REFERENCE[proto.op](node, *node.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError
@@ -40,8 +41,14 @@ class State:
     before: list[str] = field(default_factory=list)
 
 
-def states(message: MetaGraphDef, nodes: Nodes) -> dict[str, State]:
-    """What is known of each variable, by its node's name."""
+def states(message: MetaGraphDef, nodes: Nodes, paths: Container[str]) -> dict[str, State]:
+    """What is known of each variable, by its node's name.
+
+    Args:
+        message: the graph and what goes with it.
+        nodes: its nodes.
+        paths: those that hold the path of a file; a variable of one is not saved.
+    """
     found = {name: State() for name, node in nodes.protos.items() if node.op in VARIABLES}
     known = _collected(message)
     trainable = _collected(message, "trainable_variables")
@@ -65,7 +72,8 @@ def states(message: MetaGraphDef, nodes: Nodes) -> dict[str, State]:
     restored = dict(_restored(nodes))
     for name, state in found.items():
         is_passed_over = restored and state.initializer is None
-        state.saved_as = restored.get(name, "" if is_passed_over else state.saved_as)
+        is_path = state.initial_value is not None and state.initial_value.node in paths
+        state.saved_as = restored.get(name, "" if is_passed_over or is_path else state.saved_as)
     return found
 
 

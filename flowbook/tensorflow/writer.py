@@ -212,14 +212,3 @@ def _device(name: str) -> str:
     if spec.kind:
         parts.append(f"/device:{spec.kind.upper()}:{'*' if spec.index is None else spec.index}")
     return "".join(parts)
-
-
-def rank_of(tensor: Tensor) -> int:
-    """The rank of a tensor.
-
-    Raises:
-        UnimplementedError: if it is not known.
-    """
-    if tensor.shape.rank is None:
-        raise UnimplementedError(f"the rank of {tensor.name} is not known")
-    return tensor.shape.rank

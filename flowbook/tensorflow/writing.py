@@ -25,6 +25,7 @@ from flowbook.graph.model.resource_key import owner_of
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.storing.files import as_path, written_whole
+from flowbook.graph.transfer.refusals import refusal, refuse_types
 from flowbook.tensorflow.messages_pb2 import GraphDef
 from flowbook.tensorflow.opening import MOST_BYTES
 from flowbook.tensorflow.writer import Writer
@@ -111,12 +112,7 @@ def _check_writable(operations: list[Operation], rules: Rules) -> None:
     missing = Counter(op.type for op in operations if op.type not in rules)
     if len(missing) > 1:
         del missing["Variable"]  # What writes to it says more.
-    if missing:
-        listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
-        raise UnimplementedError(
-            f"these operation types cannot be written for TensorFlow: {listed}",
-            hint="cut the graph at inputs behind them, or fetch what comes before",
-        )
+    refuse_types(missing, "for TensorFlow")
 
 
 class _Writing:
@@ -143,11 +139,7 @@ class _Writing:
                 problems.append((op, error))
                 w.names.update((t, w.nodes[op]) for t in op.outputs)
         if problems:
-            listed = "; ".join(f"{e.message} ({op.type} {op.name!r})" for op, e in problems)
-            op, first = problems[0]
-            raise UnimplementedError(
-                f"this cannot be written for TensorFlow: {listed}", op, hint=first.hint
-            )
+            raise refusal(problems, "for TensorFlow")
         initializers = [
             f"^{w.nodes[op]}"
             for op in self._operations

@@ -101,7 +101,6 @@ def compute_weighted_loss(
         reduction: a `Reduction`: `SUM` adds up; `MEAN` divides the sum by that of the weights,
             `SUM_OVER_BATCH_SIZE` by the number of losses, `SUM_BY_NONZERO_WEIGHTS` by the number
             of those whose weight is not 0; the quotient of nothing is 0. `NONE` leaves all.
-        name: the name scope.
 
     Returns:
         A scalar of the losses' dtype; for `NONE` a tensor of their shape.
@@ -207,7 +206,6 @@ def absolute_difference(
         predictions: of the same shape.
         weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1.
         reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the predictions' dtype; for `Reduction.NONE` a tensor of their shape.
@@ -362,7 +360,6 @@ def mean_pairwise_squared_error(
         weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1: usually
             [batch, 1, ...], those of the examples. Where an example has several, its loss counts
             once for each, and has as many elements as there are weights other than 0.
-        name: the name scope.
 
     Returns:
         A scalar of the predictions' dtype.
@@ -453,7 +450,6 @@ def softmax_cross_entropy(
         weights: a scalar, or [...] with dimensions that are equal or 1.
         label_smoothing: how far labels are moved towards 1 / classes, from 0 to 1.
         reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the logits' dtype; for `Reduction.NONE` a tensor [...].
@@ -486,7 +482,6 @@ def sparse_softmax_cross_entropy(
         logits: [..., classes].
         weights: a scalar, or [...] or [..., 1] with dimensions that are equal or 1.
         reduction: a `Reduction`.
-        name: the name scope.
 
     Returns:
         A scalar of the logits' dtype; for `Reduction.NONE` a tensor [...].

@@ -56,7 +56,6 @@ def exponential_decay(
         decay_steps: in how many steps the rate falls by `decay_rate`.
         decay_rate: a scalar.
         staircase: whether `global_step / decay_steps` is rounded down.
-        name: the name scope of what is built.
 
     >>> import flowbook as fb
     >>> step = fb.placeholder(fb.int64, [])
@@ -113,7 +112,6 @@ def piecewise_constant(
         x: the counter.
         boundaries: increasing numbers, up to and including which the values hold.
         values: scalars of one dtype, one more than boundaries.
-        name: the name scope of what is built.
 
     Raises:
         InvalidArgumentError: if the boundaries do not increase, or the values are not one more.
@@ -276,7 +274,6 @@ def linear_warmup(
         learning_rate: a floating-point scalar.
         global_step: the counter.
         warmup_steps: how many steps it takes, at least 1; 0 counts as 1.
-        name: the name scope of what is built.
 
     Source: Goyal and others, "Accurate, large minibatch SGD: training ImageNet in 1 hour", 2017,
     section 2.2.

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -239,8 +238,8 @@ def test_chromium_is_where_it_is_looked_for() -> None:
     assert Path(CHROMIUM).exists()
 
 
-def test_a_large_graph_is_shown_soon(lab: Lab, page: Any) -> None:
-    """A bound that tells a break from noise; `benchmarks/RESULTS.md` has the figures."""
+def test_a_large_graph_is_shown_closed(lab: Lab, page: Any) -> None:
+    """How soon, `benchmarks/RESULTS.md` says."""
     build = """
 import flowbook as fb
 h = fb.placeholder(fb.float32, [4, 8], name="x")
@@ -252,11 +251,12 @@ for i in range(400):
     lab.write("large", build, "fb.get_default_graph()")
     notebook = lab.open(page, "large")
     notebook.run(0)
-    notebook.run(1)
-    notebook.graph(1)
-    started = notebook.run(1)
-    time_out = time.monotonic() + 20
-    while float(notebook.graph(1).get_attribute("data-drawn")) < started:
-        assert time.monotonic() < time_out
-    drawn = float(notebook.graph(1).get_attribute("data-drawn"))
-    assert drawn - started < 5_000
+    for _ in range(2):  # The second one takes the place of the first.
+        started = notebook.run(1)
+        page.wait_for_function(
+            "(started) => document.querySelector('.fb-graph[data-drawn]')?.dataset.drawn > started",
+            arg=started,
+        )
+        view = notebook.graph(1)
+        assert len(tree_items(view)) == 300  # The search finds the others.
+        assert view.locator("[role=treeitem]").first.get_attribute("aria-setsize") == "401"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def shown(notebook: Notebook, cell: int) -> Any:
 
 
 def test_it_says_while_a_cell_is_busy_what_a_training_waits_for(lab: Lab, page: Any) -> None:
+    from playwright.sync_api import expect
+
     lab.write("pipeline", INPUT, TRAINING, "sess.close()")
     notebook = lab.open(page, "pipeline")
     notebook.run(0)
@@ -61,7 +64,8 @@ def test_it_says_while_a_cell_is_busy_what_a_training_waits_for(lab: Lab, page: 
         )
         assert row.locator(".fb-runner").inner_text() == "runner runs"
         share = row.get_by_role("meter", name="training waits")
-        assert int(share.get_attribute("aria-valuenow")) > 50
+        # At first it may have waited for less time than the first run took.
+        expect(share).to_have_attribute("aria-valuenow", re.compile("^([5-9][0-9]|100)$"))
         assert notebook.cell(1).locator(".jp-InputPrompt").inner_text() == "[*]:"  # It runs still.
     finally:
         (lab.notebooks / "put_enough").touch()

@@ -1,4 +1,4 @@
-"""Two hundred re-runs of the cells of a day's work: nothing of them stays behind."""
+"""A hundred re-runs of the cells of a day's work: nothing of them stays behind."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 # So many fill the caches that are bounded, such as those of compiled regions and of IPython.
 WARM_UP = 20
-RUNS = 200
+RUNS = 100
 MEGABYTE = 1 << 20
 
 START = """
@@ -34,7 +34,7 @@ def files():
 
 CELLS = {
     "model": """
-x = fb.placeholder(fb.float32, [None, 1_024], name="x")
+x = fb.placeholder(fb.float32, [None, 4_096], name="x")
 h = fb.layers.dense(x, {width}, activation=fb.nn.relu, name="h")
 loss = fb.reduce_mean(fb.square(fb.layers.dense(h, 1)))
 fb.summary.scalar("loss", loss)
@@ -43,14 +43,14 @@ train = fb.train.AdamOptimizer(0.01).minimize(loss)
 """,
     "session": "sess = fb.Session()\nsummaries = sess.summarize(to={folder!r})",
     "train": """
-data = np.ones([4, 1_024], np.float32)
+data = np.ones([4, 4_096], np.float32)
 for _ in (bar := fb.progress(range(3))):
     loss_value, _ = sess.run([loss, train], {{x: data}})
     bar.show(loss=loss_value)
 """,
     "step": "step = sess.partial_run([h, loss], [x]); step.run(h, {{x: data}});",
     "view": """
-display(fb.get_default_graph(), summaries, sess.explain(loss, {{x: (4, 1_024)}}))
+display(fb.get_default_graph(), summaries, sess.explain(loss, {{x: (4, 4_096)}}))
 summaries.flush()
 """,
     "broken": "y = fb.square(x)\nfb.ones([{width}]) + fb.ones([7])",
@@ -108,5 +108,5 @@ def test_nothing_stays_behind(kernel: Kernel, tmp_path: Path) -> None:
     # The kernel closes what ended threads sent through, seen as eventfds, every ten seconds.
     # The log's thread opens the file of a new session when it first has something to write.
     assert last["files"] <= first["files"] + 2
-    # Had a run in ten left one value behind, it would be more. IPython keeps what it showed.
+    # Had a run in ten left its variables behind, it would be more. IPython keeps what it showed.
     assert last["bytes"] < first["bytes"] + 16 * MEGABYTE

@@ -198,6 +198,17 @@ def test_a_folder_that_is_not_there() -> None:
         fb.onnx.save({"y": x * 2}, {"x": x}, "/nowhere/at/all.onnx")
 
 
+def test_a_link_to_a_file_stays_one(tmp_path: Path) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    link = tmp_path / "newest.onnx"
+    link.symlink_to(tmp_path / "first.onnx")
+    fb.onnx.save({"y": x * 2}, {"x": x}, link)
+    assert link.is_symlink()
+    assert list(fb.onnx.load(tmp_path / "first.onnx", graph=fb.Graph()).outputs) == ["y"]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="no regular file"):
+        fb.onnx.save({"y": x * 2}, {"x": x}, tmp_path)
+
+
 @pytest.mark.parametrize("dtype", fb.SMALL, ids=str)
 def test_numbers_of_few_bits_are_written(tmp_path: Path, dtype: fb.DType) -> None:
     """Casts saturate in ONNX unless they are told not to."""

@@ -20,7 +20,7 @@ def ported(text: str, is_whole: bool = True) -> str:
     result = port(IMPORT + text)
     assert not (is_whole and result.left)
     first, _, rest = result.text.partition("\n")
-    assert first in ("import flowbook as fb", "import logging")
+    assert first in ("import flowbook as fb", "import argparse", "import logging")
     return rest
 
 
@@ -38,12 +38,27 @@ def ported(text: str, is_whole: bool = True) -> str:
         ("tf.reduce_sum(x, keep_dims=True)", "fb.reduce_sum(x, keepdims=True)"),
         ("tf.assign(v, 1, use_locking=True)", "fb.assign(v, 1)"),
         ("tf.Variable(1, collections=[])", "fb.Variable(1)"),
+        ("tf.string_split(x)", "fb.strings.split(x, ' ', skip_empty=True)"),
+        ("tf.string_split([x], ', ')", "fb.strings.split([x], [',', ' '], skip_empty=True)"),
+        (
+            "tf.string_split(x, delimiter='', skip_empty=False)",
+            "fb.strings.split(x, [], skip_empty=False)",
+        ),
         ("tf.nn.dropout(x, 0.8)", "fb.nn.dropout(x, rate=1 - 0.8)"),
         ("tf.nn.dropout(x, keep_prob=a + b)", "fb.nn.dropout(x, rate=1 - (a + b))"),
         ("x.get_shape().as_list()", "x.shape.as_list()"),
         ("x.get_shape()[1].value", "x.shape[1]"),
         ("v.assign_add(1)", "fb.assign_add(v, 1)"),
         ("frame.assign(x=1)", "frame.assign(x=1)"),
+        ("x.eval(session=s)", "s.run(x)"),
+        ("x.eval({a: 1}, session=self.s)", "self.s.run(x, {a: 1})"),
+        ("op.run(feed_dict=f, session=s)", "s.run(op, feeds=f)"),
+        ("tf.concat(1, [x, y])", "fb.concat([x, y], 1)"),
+        ("tf.concat([x, y], 1)", "fb.concat([x, y], 1)"),
+        ("tf.split(1, 3, x)", "fb.split(x, 3, 1)"),
+        ("tf.split(x, 3, axis=1)", "fb.split(x, 3, axis=1)"),
+        ("tf.batch_matmul(x, y, adj_y=True)", "fb.matmul(x, y, adjoint_b=True)"),
+        ("getattr(tf, name)(x)", "getattr(fb, name)(x)"),
         ("sess.run(x, feed_dict={a: 1})", "sess.run(x, feeds={a: 1})"),
         ("tf.zeros_initializer()", "fb.initializers.zeros()"),
         ("tf.contrib.layers.fully_connected(x, 3)", "fb.layers.dense(x, 3, activation=fb.nn.relu)"),
@@ -99,6 +114,7 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
+        ("tf.string_split(x, d)", 2, "string_split: fb.strings.split(x, ' ', skip_empty=True)"),
         ("\ntf.div(a, b)", 3, "div: fb.divide, or fb.floordiv for whole numbers"),
         ("with tf.variable_scope('a', reuse=True):\n    pass", 2, "variable_scope: fb.name_scope"),
         ("tf.summary.merge_all()", 2, "summary.merge_all: sess.summarize()"),
@@ -112,7 +128,9 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("tf.contrib.layers.fully_connected(x, 3, normalizer_fn=f)", 2, "contrib.layers.fully"),
         ("x.eval()", 2, "eval: sess.run(...)"),
         ("def f():\n  sess = tf.Session()\ndef g():\n  x.eval()", 5, "eval: sess.run(...)"),
-        ("tf.app.flags.DEFINE_enum('a', 'b', [], 'c')", 2, "flags: Python's argparse"),
+        ("tf.app.flags.DEFINE_multi_float('a', 'b', 'c')", 2, "flags: Python's argparse"),
+        ("F = tf.flags\nF.DEFINE_string('a', *b)\nF.DEFINE_string('c', 'd')", 3, "flags: Python's"),
+        ("FLAGS = tf.flags.FLAGS\nFLAGS._parse_flags()", 3, "FLAGS._parse_flags: vars(FLAGS)"),
         ("from tensorflow.examples import mnist", 2, "tensorflow.examples: there is no such"),
         ("tf.nonsense(1)", 2, "nonsense: there is no such name"),
         ("tf.nn.softmax(x, nonsense=1)", 2, "nonsense= of nn.softmax"),
@@ -198,6 +216,31 @@ def test_a_name_that_is_taken_is_not_given_again() -> None:
 
 
 @requires(module="libcst")
+def test_all_of_a_programs_flags_are_arguments() -> None:
+    text = (
+        "flags = tf.flags\n"
+        "flags.DEFINE_float('rate', help='how fast', default_value=0.1)  # small\n"
+        "flags.DEFINE_enum('mode', 'a', ['a', 'b'], 'which')\n"
+        "tf.app.flags.DEFINE_list('xs', ['c'], 'some')\n"
+        "FLAGS = flags.FLAGS\n"
+        "found = FLAGS.rate, FLAGS.mode, FLAGS.xs\n"
+    )
+    program = "import argparse, sys\nsys.argv = ['', '--mode', 'b', '--xs', 'd,e']\n" + ported(text)
+    assert "# small" in program
+    found: dict[str, Any] = {}
+    exec(program, found)
+    assert found["found"] == (0.1, "b", ["d", "e"])
+
+
+@requires(module="libcst")
+def test_what_brings_all_names_of_tensorflow_is_listed() -> None:
+    from flowbook.port.program import ported as port
+
+    result = port("from tensorflow import *\nx = placeholder(float32)\n")
+    assert [each.line for each in result.left] == [1]
+
+
+@requires(module="libcst")
 def test_a_notebook_keeps_its_cells_and_magics(tmp_path: Path, capsys: Any) -> None:
     sources = [
         "%matplotlib inline\n",
@@ -242,10 +285,17 @@ def test_the_command_line_says_how_it_ended(tmp_path: Path, capsys: Any) -> None
     assert capsys.readouterr().out == "import flowbook as fb\nx = fb.subtract(1, 2)\n"
     assert main([str(path), "-o", str(out)]) == 0
     assert out.read_text() == "import flowbook as fb\nx = fb.subtract(1, 2)\n"
+    path.write_text("import os\nprint 'a'\n")
+    assert main([str(path)]) == 2
+    assert "line 2 is Python 2: \"print 'a'\"" in capsys.readouterr().err
     path.write_text("x = (")
     assert main([str(path), "--write"]) == 2
     assert main([str(tmp_path / "none.py")]) == 2
     assert "program.py" in capsys.readouterr().err
+    cells = [{"cell_type": "code", "source": text} for text in ("%ls\nx = 1", "\nx = (")]
+    (tmp_path / "broken.ipynb").write_text(json.dumps({"cells": cells}))
+    assert main([str(tmp_path / "broken.ipynb")]) == 2
+    assert "cell 2: line 3: " in capsys.readouterr().err
     (tmp_path / "empty.ipynb").write_text("[]")
     assert main([str(tmp_path / "empty.ipynb")]) == 2
 

@@ -342,6 +342,24 @@ def test_queues_are_filled_by_their_runners() -> None:
         fb.tensorflow.load(message)
 
 
+def test_text_is_split_at_each_character_of_a_delimiter() -> None:
+    graph = graph_def("lines Const", "delimiter Const", "parts StringSplit lines delimiter")
+    for node, texts, rank in zip(graph.node, ([b"a, b", b",,"], [b", "]), (1, 0), strict=False):
+        tensor = node.attr["value"].tensor
+        node.attr["dtype"].type = tensor.dtype = 7
+        tensor.string_val.extend(texts)
+        if rank:
+            tensor.tensor_shape.dim.add(size=len(texts))
+    found = fb.tensorflow.load(graph)
+    graph.node[2].attr["skip_empty"].b = False
+    kept = fb.tensorflow.load(graph, name="kept")
+    with fb.Session() as sess:
+        assert sess.run(found["parts:1"]).tolist() == [b"a", b"b"]
+        assert sess.run(found["parts:0"]).tolist() == [[0, 0], [0, 1]]
+        assert sess.run(kept["parts:1"]).tolist() == [b"a", b"", b"b", b"", b"", b""]
+        assert sess.run(kept["parts:2"]).tolist() == [2, 3]
+
+
 def test_a_constant_of_any_size_is_not_made() -> None:
     message = graph_def("x Const")
     tensor = message.node[0].attr["value"].tensor

@@ -25,12 +25,8 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
-from flowbook.exec.engine.code.generate import (
-    FINISHER_OF,
-    Generated,
-    finishers,
-    whole_step,
-)
+from flowbook.exec.engine.code.finishing import FINISHER_OF, finishers
+from flowbook.exec.engine.code.generate import Generated, whole_step
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.tally import Tally, run_number
@@ -81,10 +77,6 @@ class Runner:
 
     Attributes:
         stage: how far it has come.
-        epoch: that of the store when what the program needs was last seen to be initialised; kept
-            by whoever sees to that.
-        seen: an epoch, and how many of the first operations that touch something were seen to in
-            it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
         whole: what its steps do as one, where it is not a part of one.
     """
@@ -134,8 +126,6 @@ class Runner:
         is_wary = any(feed.replaces_constant for feed in program.feeds)
         self._setting = Setting(bound.known, bound.specs, device, is_wary, engine.tallies)
         self.stage = Stage.NEW
-        self.epoch = -1
-        self.seen = (-1, 0)
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None

@@ -26,7 +26,7 @@ from flowbook.exec.plan.instrument import Bound, Instrument
 from flowbook.exec.plan.program import PlanNode, Program
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.summaries import SUMMARIES
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.checks.checking import check_finite_op
 
@@ -73,7 +73,7 @@ class Guard(Instrument):
 
     def _is_allowed(self, node: PlanNode) -> bool:
         name = node.name.partition("@")[0]
-        return node.type in SUMMARIES or any(
+        return op_keyed(node.type).summary is not None or any(
             name == allowed or name.startswith(allowed + "/") for allowed in self._allow
         )
 

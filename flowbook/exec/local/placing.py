@@ -67,7 +67,7 @@ class Placing:
     def _settled(self) -> Settled:
         """What holds already."""
         with self._programs.lock:
-            return Settled(dict(self._store.homes), dict(self._moved))
+            return Settled(dict(self._store.homes), dict(self._moved), self._is_soft)
 
     @property
     def _lossy_tensors(self) -> Lossy:
@@ -86,7 +86,7 @@ class Placing:
 
     def grown(self, signature: Signature, base: Growing | None) -> Growing:
         """A signature's program, from what it begins with or from nothing; see `grow`."""
-        return grow(signature, self._all, base, self._settled, self._is_soft, self._lossy_tensors)
+        return grow(signature, self._all, base, self._settled, self._lossy_tensors)
 
     def settle(self, prepared: Prepared) -> None:
         """Have the resources that a prepared signature touches live where it was placed."""
@@ -104,15 +104,15 @@ class Placing:
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
         is_own = devices is None
-        settled = self._settled if is_own else Settled()
-        how = settled, self._is_soft, self._measured, is_own, self._lossy_tensors
+        settled = self._settled if is_own else self._settled.freed
+        how = settled, self._measured, is_own, self._lossy_tensors
         return explain(signature, shapes, self._all if devices is None else devices, *how)
 
     def search(
         self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
     ) -> Sequence[tuple[str, Explanation]]:
         """The plan of a signature as it is placed now, and those that a search finds."""
-        how = self._settled, self._is_soft, self._measured, search, self._lossy_tensors
+        how = self._settled, self._measured, search, self._lossy_tensors
         return explain_found(signature, shapes, self._all, *how)
 
     def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
@@ -139,7 +139,7 @@ class Placing:
             before = self._settled
             kept = {op: device for op, device in before.moved.items() if op not in moves}
             settled = before._replace(moved={**kept, **moved})
-            homes = settle(moved, placed, self._all, settled, self._is_soft)
+            homes = settle(moved, placed, self._all, settled)
         # Not under the lock: the steps that are waited for may need it.
         gates = self._store.gates(["", *[key.container for key in homes]])
         doing = "operations are put on other devices"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from flowbook.exec.engine.parts.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
@@ -21,11 +22,28 @@ KEPT_NODES_IN_USE = 1_000_000
 # What a program costs besides its nodes, in nodes.
 OVERHEAD = 20
 
-# So many of the latest programs are kept for what a new signature may begin with.
+# So many programs are kept for what a new signature may begin with: the latest that were prepared,
+# or that others have begun with.
 MOST_BASES = 8
 
 # What was asked for.
 Key = tuple[Signature, tuple[Instrument, ...]]
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """What runs a prepared signature, and what was seen to for it.
+
+    Attributes:
+        runner: what runs it.
+        seen: an epoch of the store, and how many of the first operations that touch something were
+            seen to in it, as the program that this one begins with needs them.
+        epoch: the one in which all that it needs was last seen to be initialised.
+    """
+
+    runner: Runner | Joint
+    seen: tuple[int, int] = (-1, 0)
+    epoch: int = -1
 
 
 class Programs:
@@ -33,13 +51,13 @@ class Programs:
 
     Attributes:
         lock: what every change holds, and whatever belongs together with one.
-        runners: what runs each prepared signature.
+        kept: what runs each prepared signature.
         drops: how many programs were dropped.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.runners: dict[Prepared, Runner | Joint] = {}
+        self.kept: dict[Prepared, Kept] = {}
         self.drops = 0
         self._prepared: dict[Key, Prepared] = {}
         self._growing: deque[Growing] = deque(maxlen=MOST_BASES)
@@ -56,22 +74,25 @@ class Programs:
 
     def base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
+        bases = reversed(self._growing)
+        found = next((each for each in bases if each.grows_into(signature)), None)
+        if found is not None:
+            self._growing.remove(found)
+            self._growing.append(found)
+        return found
 
-    def add(
-        self, key: Key, prepared: Prepared, runner: Runner | Joint, growing: Growing | None
-    ) -> None:
+    def add(self, key: Key, prepared: Prepared, kept: Kept, growing: Growing | None) -> None:
         """Keep one more, and make room for it.
 
         Args:
             key: what was asked for.
             prepared: what was prepared for that.
-            runner: what runs it.
+            kept: what runs it.
             growing: of it, if others may begin with it.
         """
-        if growing is not None:
+        if growing is not None and growing.is_large:
             self._growing.append(growing)
-        self.runners[prepared] = runner
+        self.kept[prepared] = kept
         self._prepared[key] = prepared
         self._nodes += _size(prepared)
         self._make_room(key)
@@ -80,7 +101,7 @@ class Programs:
         if self._nodes <= KEPT_NODES:
             return
         for key, prepared in list(self._prepared.items()):
-            ran_again = self.runners[prepared].stage is Stage.WRITTEN
+            ran_again = self.kept[prepared].runner.stage is Stage.WRITTEN
             if key is not latest and (not ran_again or self._nodes > KEPT_NODES_IN_USE):
                 self.drop(key)
             if self._nodes <= KEPT_NODES * 3 // 4:
@@ -89,9 +110,9 @@ class Programs:
     def drop(self, key: Key) -> None:
         """Let go of what was prepared for a key."""
         prepared = self._prepared.pop(key)
-        del self.runners[prepared]
-        kept = [each for each in self._growing if each.prepared is not prepared]
-        self._growing = deque(kept, MOST_BASES)
+        del self.kept[prepared]
+        others = [each for each in self._growing if each.prepared is not prepared]
+        self._growing = deque(others, MOST_BASES)
         self._nodes -= _size(prepared)
         self.drops += 1
 
@@ -105,7 +126,7 @@ class Programs:
     def clear(self) -> None:
         """Let go of all."""
         self._prepared.clear()
-        self.runners.clear()
+        self.kept.clear()
         self._growing.clear()
         self._nodes = 0
 

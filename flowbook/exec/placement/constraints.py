@@ -49,7 +49,6 @@ def groups_of(
     graph: Subgraph,
     devices: Sequence[Device],
     settled: Settled,
-    is_soft: bool,
 ) -> list[Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
     able = _Able(devices)
@@ -68,7 +67,7 @@ def groups_of(
         if is_free and len(devices) > 1 and all(able.is_everywhere(*each) for each in own):
             found.append(everywhere._replace(operations=operations))
             continue
-        found.append(_group(operations, devices, able, definitions, settled, is_soft))
+        found.append(_group(operations, devices, able, definitions, settled))
     return found
 
 
@@ -105,13 +104,12 @@ def _group(
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
     settled: Settled,
-    is_soft: bool,
 ) -> Group:
     requests = {op: DeviceSpec.parse(op.device) for op in operations if op.device}
     own = [op for op in operations if op in definitions]
     because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     admitted = _admitting(requests.values(), devices)
-    if is_soft and not _able_to_run(own, devices, admitted, able, definitions)[0]:
+    if settled.is_soft and not _able_to_run(own, devices, admitted, able, definitions)[0]:
         asked = because
         for fewer in ([replace(r, index=None) for r in requests.values()], ()):
             admitted = _admitting(fewer, devices)

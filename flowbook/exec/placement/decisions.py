@@ -18,10 +18,18 @@ class Settled(NamedTuple):
     Attributes:
         homes: where resources live.
         moved: where operations were put, by `Session.replace`.
+        is_soft: whether a request that cannot be met is no error: another device of the kind does,
+            or else any.
     """
 
     homes: Mapping[ResourceKey, Device] = {}
     moved: Mapping[Operation, Device] = {}
+    is_soft: bool = False
+
+    @property
+    def freed(self) -> Settled:
+        """What holds if whatever was put or lives somewhere may go elsewhere."""
+        return Settled(is_soft=self.is_soft)
 
 
 class Decision(NamedTuple):

@@ -19,7 +19,6 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.subgraph import Subgraph
 
@@ -30,17 +29,16 @@ def place_with_homes(
     before: Placement | None = None,
     settled: Settled = NOTHING,
     costs: Costs = AS_BUILT,
-    is_soft: bool = False,
     jobs: Sequence[Job] = (),
 ) -> Placement:
     """Choose a device for every node, and first for what the nodes touch; see `place`."""
-    chosen = _chosen(graph, devices, settled, is_soft) if len(devices) > 1 else None
+    chosen = _chosen(graph, devices, settled) if len(devices) > 1 else None
     if chosen is None:
-        return place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
+        return place(graph, devices, before, settled, costs, jobs=jobs)
     homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
     settled = settled._replace(homes={**new, **homes})
-    placement = place(graph, devices, before, settled, costs, is_soft, jobs=jobs)
+    placement = place(graph, devices, before, settled, costs, jobs=jobs)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner
@@ -53,7 +51,6 @@ def _chosen(
     graph: Subgraph,
     devices: Sequence[Device],
     settled: Settled,
-    is_soft: bool,
 ) -> Placement | None:
     """Where all that uses the new resources of a step would run; None if there are none."""
     touched = {node.owner: None for node in graph.new if node.owner is not None}
@@ -64,7 +61,7 @@ def _chosen(
     if not users.issubset(graph.node_of):
         # What cannot be placed, or is wrong otherwise, fails the steps that need it, and no others.
         with suppress(OpError):
-            return place(_whole(users), devices, None, settled, is_soft=is_soft)
+            return place(_whole(users), devices, None, settled)
     return None
 
 
@@ -92,5 +89,5 @@ def _whole(users: set[Operation]) -> Subgraph:
     """Operations of one graph, with all that they need."""
     graph: Graph = next(iter(users)).graph
     targets = [op for op in graph.operations if op in users and op.context is None]
-    fed = [op.outputs[0] for op in graph.operations if op.op_def is placeholder_op]
+    fed = [op.outputs[0] for op in graph.operations if op.op_def.must_be_fed]
     return prune([], targets, [tensor for tensor in fed if tensor.op.context is None])

@@ -35,7 +35,6 @@ def place(
     before: Placement | None = None,
     settled: Settled = NOTHING,
     costs: Costs = AS_BUILT,
-    is_soft: bool = False,
     assigning: Callable[[Problem], Assignment] = assign,
     jobs: Sequence[Job] = (),
 ) -> Placement:
@@ -48,8 +47,6 @@ def place(
             nothing, and is placed alone.
         settled: what holds already.
         costs: what is known of what operations cost.
-        is_soft: whether a request that cannot be met is no error: another device of the kind does,
-            or else any.
         assigning: what chooses among the devices that are feasible.
         jobs: the nodes by these costs, as `jobs_of` gives them, if somebody has asked already.
 
@@ -59,11 +56,11 @@ def place(
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, settled, costs, is_soft)
+        placement = _grown(graph, devices, before, settled, costs)
     else:
         placement = before if before is not None else Placement(devices[0])
     if before is None:
-        groups = groups_of(graph, devices, settled, is_soft)
+        groups = groups_of(graph, devices, settled)
         if len(devices) == 1:
             for group in groups:
                 for op in group.operations:
@@ -131,11 +128,10 @@ def _grown(
     before: Placement,
     settled: Settled,
     costs: Costs,
-    is_soft: bool,
 ) -> Placement:
     """A placement and what is new, each group where it would end first once its inputs are made."""
     placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
-    found = groups_of(graph, devices, settled, is_soft)
+    found = groups_of(graph, devices, settled)
     groups = {op: group for group in found for op in group.operations}
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}

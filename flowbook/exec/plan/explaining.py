@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from flowbook.exec.devices.device import Device
@@ -24,7 +24,7 @@ from flowbook.graph.control_flow.stacks import pop, pop_from_host, push, push_to
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.transfer.shaping import Shaped, shaped
+from flowbook.graph.transfer.shaping import shaped
 
 _NOTHING = Settled()
 
@@ -41,7 +41,6 @@ def explain(
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
     settled: Settled = _NOTHING,
-    is_soft: bool = False,
     measured: Measurements | None = None,
     is_here: bool = True,
     lossy: Lossy = False,
@@ -53,7 +52,6 @@ def explain(
         shapes: the shapes of what is fed, checked.
         devices: the devices.
         settled: what holds already of placement.
-        is_soft: see `place`.
         measured: what operations took in steps that were traced.
         is_here: whether the devices are those that the session has.
         lossy: see `pipeline.grow`.
@@ -63,13 +61,13 @@ def explain(
     """
     graph = reduced(signature)
     costs = Costs(shaped(graph.operations, shapes), measured)
-    placement = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
-    is_lossy = lossy_values(graph, lossy)
-    plan = _explained(signature, graph, devices, placement, costs, is_here, is_lossy)
+    placement = place_with_homes(graph, devices, None, settled)
+    explaining = _Explaining(signature, graph, devices, costs, lossy, is_here)
+    plan = explaining.plan(placement)
     if len(devices) > 1:
         # What was put somewhere may be put elsewhere, and what lives somewhere moves there.
-        other = place(graph, devices, None, _NOTHING, costs, is_soft)
-        better = _explained(signature, graph, devices, other, costs, is_here, is_lossy)
+        other = place(graph, devices, None, settled.freed, costs)
+        better = explaining.plan(other)
         if better.seconds < plan.seconds * _WORTH_SAYING:
             plan.better = better
     return plan
@@ -80,7 +78,6 @@ def explain_found(
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
     settled: Settled,
-    is_soft: bool,
     measured: Measurements,
     search: Search,
     lossy: Lossy = False,
@@ -88,18 +85,15 @@ def explain_found(
     """The plans of a run as it is placed now, greedily, and as a search finds it; see `explain`."""
     graph = reduced(signature)
     costs = Costs(shaped(graph.operations, shapes), measured)
-    now = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
+    now = place_with_homes(graph, devices, None, settled)
     placed = [("as it is", now)]
     if len(devices) > 1:
-        place(graph, devices, None, _NOTHING, costs, is_soft, search)
+        place(graph, devices, None, settled.freed, costs, search)
         for number, found in enumerate(search.best):
-            other = place(graph, devices, None, _NOTHING, costs, is_soft, partial(_given, found))
+            other = place(graph, devices, None, settled.freed, costs, partial(_given, found))
             placed.append((f"found {number}" if number else "greedy", other))
-    is_lossy = lossy_values(graph, lossy)
-    return [
-        (name, _explained(signature, graph, devices, placement, costs, True, is_lossy))
-        for name, placement in placed
-    ]
+    explaining = _Explaining(signature, graph, devices, costs, lossy)
+    return [(name, explaining.plan(placement)) for name, placement in placed]
 
 
 def _given(assignment: Assignment, problem: Problem) -> Assignment:
@@ -107,58 +101,145 @@ def _given(assignment: Assignment, problem: Problem) -> Assignment:
     return assignment
 
 
-def _explained(
-    signature: Signature,
-    graph: Subgraph,
-    devices: Sequence[Device],
-    placement: Placement,
-    costs: Costs,
-    is_here: bool,
-    is_lossy: Callable[[int], bool],
-) -> Explanation:
-    """The plan of a run that is placed in some way."""
-    nodes = graph.nodes
-    index = {node: i for i, node in enumerate(nodes)}
-    outputs = [
-        _outputs(
-            node, graph, index, costs.shapes, is_apart(placement.device_of(node.operation).name)
-        )
-        for node in nodes
-    ]
-    course = _course(graph, devices, placement, costs, outputs, is_lossy)
-    planned = {
-        node.operation: Planned(
-            placement.device_of(node.operation).name,
-            course.begins[i],
-            course.ends[i],
-            sum(each.size for each in outputs[i]),
-            placement.decisions.get(node.operation),
-            costs.is_measured(node, placement.device_of(node.operation).kind),
-        )
-        for i, node in enumerate(nodes)
-    }
-    return Explanation(
-        signature,
-        planned,
-        _loads(graph, devices, placement, costs, course),
-        [
+class _Explaining:
+    """A run, explained for one placement or another.
+
+    Args:
+        signature: what is asked for.
+        graph: what is left to run for it.
+        devices: those that there are.
+        costs: what is known of what operations cost.
+        lossy: see `pipeline.grow`.
+        is_here: whether the devices are those that the session has.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        graph: Subgraph,
+        devices: Sequence[Device],
+        costs: Costs,
+        lossy: Lossy,
+        is_here: bool = True,
+    ) -> None:
+        self._signature = signature
+        self._graph = graph
+        self._devices = devices
+        self._costs = costs
+        self._is_lossy = lossy_values(graph, lossy)
+        self._is_here = is_here
+        self._index = {node: i for i, node in enumerate(graph.nodes)}
+
+    def plan(self, placement: Placement) -> Explanation:
+        """The plan of the run where it is placed so."""
+        graph, costs = self._graph, self._costs
+        on = [placement.device_of(node.operation) for node in graph.nodes]
+        pairs = list(zip(graph.nodes, on, strict=True))
+        outputs = [self._outputs(node, is_apart(device.name)) for node, device in pairs]
+        course = self._course(placement, outputs)
+        planned = {
+            node.operation: Planned(
+                device.name,
+                course.begins[i],
+                course.ends[i],
+                sum(each.size for each in outputs[i]),
+                placement.decisions.get(node.operation),
+                costs.is_measured(node, device.kind),
+            )
+            for i, (node, device) in enumerate(pairs)
+        }
+        names = [device.name for device in self._devices]
+        moved = [
             Moved(
                 _named(graph, each.maker, each.port),
-                devices[each.source].name if each.source >= 0 else "host",
-                devices[each.destination].name,
+                names[each.source] if each.source >= 0 else "host",
+                names[each.destination],
                 each.size,
                 each.begin,
                 each.end,
             )
             for each in course.crossings
-        ],
-        [nodes[index].operation for index in course.critical],
-        course.end,
-        placement,
-        graph.went,
-        _in_place_of(graph),
-        is_here,
-    )
+        ]
+        return Explanation(
+            self._signature,
+            planned,
+            self._loads(placement, course),
+            moved,
+            [graph.nodes[index].operation for index in course.critical],
+            course.end,
+            placement,
+            graph.went,
+            _in_place_of(graph),
+            self._is_here,
+        )
+
+    def _course(self, placement: Placement, outputs: Sequence[Sequence[Output]]) -> Course:
+        """How a step goes with some placement."""
+        graph, devices, index = self._graph, self._devices, self._index
+        transfer = transfer_among(devices)
+        jobs = jobs_of(graph, [device.kind for device in devices], self._costs, self._is_lossy)
+        number = {device.name: place for place, device in enumerate(devices)}
+        placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
+        makers = [(value, graph.producer.get(value)) for value in graph.fetches]
+        kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
+        # In the order in which devices take them.
+        how = jobs, range(len(jobs)), placed, len(devices), transfer, outputs, kept
+        ends = follow(*how).ends
+        late = late_receives(jobs, placed, ends, transfer, waits_of(graph, devices))
+        return follow(*how, {key: each.begin for key, each in late.items()})
+
+    def _outputs(self, node: Node, is_apart: bool) -> list[Output]:
+        """What a node gives, and what of it lies in other values' memory."""
+        graph, op_def = self._graph, node.op_def
+        operation = self._costs.shapes.of(node.operation)
+        aliases = {} if op_def.computes else op_def.aliases or {}
+        if op_def in _HOLDING or (op_def in _SWAPPING and not is_apart):
+            # A stack holds what was pushed, and gives that back.
+            aliases = _HOLDING.get(op_def) or _SWAPPING[op_def]
+        found = []
+        for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
+            whole = size_of(dtype.size, shape)
+            size, shows = 0, None
+            # What is a handle, or is read of a variable, lies there.
+            if not op_def.is_handle and op_def.reads_as is None:
+                if port not in aliases:
+                    size = whole
+                else:
+                    value = node.inputs[aliases[port]]
+                    maker = graph.producer.get(value)
+                    if value not in graph.constants:
+                        shows = -1, value
+                        if maker is not None:
+                            shows = self._index[maker], maker.outputs.index(value)
+            found.append(Output(size, shows, whole))
+        return found
+
+    def _loads(self, placement: Placement, course: Course) -> dict[str, Load]:
+        """What each device has to do."""
+        variables = dict.fromkeys([device.name for device in self._devices], 0)
+        operations, swapped = dict.fromkeys(variables, 0), dict.fromkeys(variables, 0)
+        for node in self._graph.nodes:
+            name = placement.device_of(node.operation).name
+            operations[name] += 1
+            variables[name] += variable_bytes(node)
+            if node.op_def is push_to_host:
+                swapped[name] += self._costs.work(node).swapped * self._costs.trips(node)
+        loads = {}
+        for number, device in enumerate(self._devices):
+            peak, held = course.peak(number)
+            loads[device.name] = Load(
+                operations[device.name],
+                course.busy[number],
+                variables[device.name],
+                peak,
+                sum(each.size for each in course.crossings if each.destination == number),
+                [
+                    (_named(self._graph, each.maker, each.port), each.size)
+                    for each in held[:MOST_NAMED]
+                ],
+                swapped[device.name],
+            )
+        return loads
 
 
 def _in_place_of(graph: Subgraph) -> dict[Tensor, Tensor]:
@@ -175,87 +256,6 @@ def _in_place_of(graph: Subgraph) -> dict[Tensor, Tensor]:
         elif maker in there and value not in graph.constants:
             found[tensor] = maker.operation.outputs[maker.outputs.index(value)]
     return found
-
-
-def _course(
-    graph: Subgraph,
-    devices: Sequence[Device],
-    placement: Placement,
-    costs: Costs,
-    outputs: Sequence[Sequence[Output]],
-    is_lossy: Callable[[int], bool],
-) -> Course:
-    """How a step goes with some placement."""
-    transfer = transfer_among(devices)
-    jobs = jobs_of(graph, [device.kind for device in devices], costs, is_lossy)
-    number = {device.name: index for index, device in enumerate(devices)}
-    placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
-    index = {node: i for i, node in enumerate(graph.nodes)}
-    makers = [(value, graph.producer.get(value)) for value in graph.fetches]
-    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
-    # In the order in which devices take them.
-    how = jobs, range(len(jobs)), placed, len(devices), transfer, outputs, kept
-    ends = follow(*how).ends
-    late = late_receives(jobs, placed, ends, transfer, waits_of(graph, devices))
-    return follow(*how, {key: each.begin for key, each in late.items()})
-
-
-def _outputs(
-    node: Node, graph: Subgraph, index: Mapping[Node, int], shapes: Shaped, is_apart: bool
-) -> list[Output]:
-    """What a node gives, and what of it lies in other values' memory."""
-    operation, op_def = shapes.of(node.operation), node.op_def
-    aliases = {} if op_def.computes else op_def.aliases or {}
-    if op_def in _HOLDING or (op_def in _SWAPPING and not is_apart):
-        # A stack holds what was pushed, and gives that back.
-        aliases = _HOLDING.get(op_def) or _SWAPPING[op_def]
-    found = []
-    for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
-        whole = size_of(dtype.size, shape)
-        size, shows = 0, None
-        # What is a handle, or is read of a variable, lies there.
-        if not op_def.is_handle and op_def.reads_as is None:
-            if port not in aliases:
-                size = whole
-            else:
-                value = node.inputs[aliases[port]]
-                maker = graph.producer.get(value)
-                if value not in graph.constants:
-                    shows = -1, value
-                    if maker is not None:
-                        shows = index[maker], maker.outputs.index(value)
-        found.append(Output(size, shows, whole))
-    return found
-
-
-def _loads(
-    graph: Subgraph,
-    devices: Sequence[Device],
-    placement: Placement,
-    costs: Costs,
-    course: Course,
-) -> dict[str, Load]:
-    variables = dict.fromkeys([device.name for device in devices], 0)
-    operations, swapped = dict.fromkeys(variables, 0), dict.fromkeys(variables, 0)
-    for node in graph.nodes:
-        name = placement.device_of(node.operation).name
-        operations[name] += 1
-        variables[name] += variable_bytes(node)
-        if node.op_def is push_to_host:
-            swapped[name] += costs.work(node).swapped * costs.trips(node)
-    loads = {}
-    for number, device in enumerate(devices):
-        peak, held = course.peak(number)
-        loads[device.name] = Load(
-            operations[device.name],
-            course.busy[number],
-            variables[device.name],
-            peak,
-            sum(each.size for each in course.crossings if each.destination == number),
-            [(_named(graph, each.maker, each.port), each.size) for each in held[:MOST_NAMED]],
-            swapped[device.name],
-        )
-    return loads
 
 
 def _named(graph: Subgraph, maker: int, port: int) -> str:

@@ -84,11 +84,16 @@ class Growing(NamedTuple):
     part: Part
     jobs: Sequence[Job]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is worth the while to begin with it."""
+        return len(self.graph.nodes) >= LEAST_TO_GROW
+
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
         own = self.prepared.signature
         waits = any(own.is_late) or any(signature.is_late) or self.graph.is_routed
-        if waits or signature.feeds != own.feeds or len(self.graph.nodes) < LEAST_TO_GROW:
+        if waits or signature.feeds != own.feeds:
             return False
         fed = set(own.feeds)
         roots = [*own.targets, *[t.op for t in own.fetches if t not in fed]]
@@ -105,7 +110,6 @@ def grow(
     devices: Sequence[Device],
     base: Growing | None = None,
     settled: Settled = _NOTHING,
-    is_soft: bool = False,
     lossy: Lossy = False,
 ) -> Growing:
     """Compile a signature to a program.
@@ -115,7 +119,6 @@ def grow(
         devices: those that there are.
         base: what to begin with, if it `grows_into` the signature.
         settled: what holds already of placement.
-        is_soft: see `place`.
         lossy: of which tensors, if they are float32, half of the bits may go to other devices.
 
     Raises:
@@ -129,7 +132,7 @@ def grow(
     if len(devices) > 1:
         kinds = [device.kind for device in devices]
         jobs = jobs_of(graph, kinds, AS_BUILT, begun=base.jobs if base is not None else ())
-    placement = place_with_homes(graph, devices, placed, settled, is_soft=is_soft, jobs=jobs)
+    placement = place_with_homes(graph, devices, placed, settled, jobs=jobs)
     sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:
         sources[node.operation.id] = node.operation

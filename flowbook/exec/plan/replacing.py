@@ -76,7 +76,6 @@ def settle(
     signatures: Iterable[Signature],
     devices: Sequence[Device],
     settled: Settled,
-    is_soft: bool,
 ) -> dict[ResourceKey, Device]:
     """Where resources live once operations are elsewhere; nothing is changed.
 
@@ -85,7 +84,6 @@ def settle(
         signatures: what is prepared, and what else has to be possible.
         devices: those that there are.
         settled: what is to hold then, but for where resources go with the moves.
-        is_soft: see `place`.
 
     Returns:
         The devices of the resources that the signatures touch.
@@ -104,7 +102,7 @@ def settle(
     homes = {**settled.homes, **going}
     for graph in graphs:
         holding = settled._replace(homes=homes)
-        placement = place_with_homes(graph, devices, None, holding, is_soft=is_soft)
+        placement = place_with_homes(graph, devices, None, holding)
         _check(graph, placement, moves)
         for node in graph.nodes:
             if node.owner is not None and node.owner.key is not None:

@@ -18,7 +18,6 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
 )
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.ops.state.variables import Variable
 
 
@@ -55,7 +54,7 @@ def _running(operations: Iterable[Operation]) -> Signature:
     """A step that runs operations, but those in branches and loops, which are no targets."""
     targets = tuple([each for each in operations if runs_in(each) is None])
     needed = set().union(*[ancestors(each, by_control=True) for each in targets])
-    fed = [each.outputs[0] for each in needed if each.op_def is placeholder_op]
+    fed = [each.outputs[0] for each in needed if each.op_def.must_be_fed]
     return Signature((), targets, tuple(sorted(fed, key=lambda tensor: tensor.op.id)))
 
 

@@ -30,7 +30,6 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey, touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.prune import closure
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _changes_something(operation: Operation) -> bool:
 
 
 def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:
-    return operation.op_def is placeholder_op and operation.outputs[0] not in given
+    return operation.op_def.must_be_fed and operation.outputs[0] not in given
 
 
 def _read_handles(operations: list[Operation], given: Collection[Tensor]) -> Iterator[Operation]:

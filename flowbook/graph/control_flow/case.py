@@ -43,7 +43,6 @@ def case(
         default: the branch if no predicate is true. Without one that is an error in the run.
         exclusive: whether it is an error in the run if several predicates are true; otherwise the
             first of them counts.
-        name: the name scope.
 
     Returns:
         What the branch that runs gives, in the structure that all branches give.
@@ -87,7 +86,6 @@ def case(
         missed = f"no predicate is true, and there is no default: {names}"
         checks.append(Assert(reduce_any(stack(predicates)), [missed]))
     with control_dependencies(checks):
-        predicates = [identity(p, name=f"pred_{i}") for i, p in enumerate(predicates)]
         functions = [function for _, function in pairs]
         if default is not None:
             return _first(predicates, [*functions, default])
@@ -135,7 +133,8 @@ def _first(predicates: Sequence[Tensor], functions: Sequence[Function], number: 
         return functions[0]() if number else _only(functions[0])
     rest = f"branch {number + 1}" + (" and those after it" if len(functions) > 2 else "")
     return branches(
-        predicates[0],
+        # A branch is in the branches that its predicate is in.
+        identity(predicates[0], name=f"pred_{number}"),
         functions[0],
         lambda: _first(predicates[1:], functions[1:], number + 1),
         (f"branch {number}", rest),
@@ -164,7 +163,6 @@ def switch_case(
         branch_fns: a list of functions without arguments, each of which builds a branch as for
             `cond`; or a dict, or a list of pairs, of different ints and functions.
         default: the branch for all other numbers. Without one that is the branch of the largest.
-        name: the name scope.
 
     Returns:
         What the branch that runs gives, in the structure that all branches give.

@@ -63,7 +63,6 @@ def cond(
         true_fn: a function without arguments that builds the branch for true, and gives a tensor,
             an operation, None, or a nested structure of tensors.
         false_fn: likewise for false; a structure of the same kind, with the same dtypes.
-        name: the name scope.
 
     Returns:
         What the taken branch gives, in the same structure; an operation where the branches give

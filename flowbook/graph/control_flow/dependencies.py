@@ -21,7 +21,6 @@ def with_dependencies(dependencies: Iterable[Any], output: Any, name: str | None
     Args:
         dependencies: a list of operations, tensors or variables.
         output: a tensor, or a nested structure of them.
-        name: the name scope.
 
     Returns:
         The same structure.
@@ -43,7 +42,6 @@ def tuple(
 
     Args:
         tensors: a list of tensors, `IndexedSlices` and the like; None stays None.
-        name: the name scope.
         control_inputs: operations that they wait for, too.
 
     Raises:

@@ -73,7 +73,6 @@ def dynamic_rnn(
             one of their dtypes.
         parallel_iterations: how many steps may be under way at once.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`. Nothing is computed before the loop then, as that would be
             kept; so sums are rounded otherwise.
 
@@ -169,7 +168,6 @@ def bidirectional_dynamic_rnn(
         dtype: as for `dynamic_rnn`, of both cells.
         parallel_iterations: how many steps may be under way at once.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:

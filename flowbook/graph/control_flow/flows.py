@@ -36,7 +36,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import constant, identity, placeholder_op
+from flowbook.graph.ops.basis.constants import constant, identity
 
 # Whatever does one of these is run, whether or not a result depends on it.
 ACTING = (Access.WRITE, Access.DRAW, Access.WAIT, Access.OUTSIDE)
@@ -121,7 +121,7 @@ class Inside:
 
     def enclose(self, operation: Operation) -> None:
         """See to it that an operation runs inside, before it joins the graph."""
-        if operation.op_def.is_handle or operation.op_def is placeholder_op:
+        if operation.op_def.is_handle or operation.op_def.must_be_fed:
             operation.control_inputs = ()
             return
         operation.control_inputs = tuple(

@@ -132,7 +132,6 @@ def map_fn(
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
         infer_shape: whether `fn` gives the same shapes each time, as it has to for a result.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
@@ -202,7 +201,6 @@ def scan(
         swap_memory: as for `while_loop`.
         infer_shape: whether the result's shape is that of `initializer` at each element.
         reverse: whether the last element comes first.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
@@ -237,34 +235,21 @@ def scan(
     return packed_like(loop.first, [output.stack() for output in outputs])
 
 
-@composed
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    *,
-    recompute: bool = False,
-) -> Any:
-    """What a function makes of all elements, from the first to the last.
+_FOLDED = """What a function makes of all elements, from the {first} to the {last}.
 
     Args:
         fn: called with what it gave last and the next element, gives the same structure, dtypes
             and shapes as what it gave last.
         elems: a tensor, or a nested structure of tensors of one first dimension.
-        initializer: what `fn` is first called with; by default the first element, for which `fn`
+        initializer: what `fn` is first called with; by default the {first} element, for which `fn`
             is not called.
         parallel_iterations: how many iterations may be under way at once.
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:
-        What `fn` gives at the last element.
+        What `fn` gives at the {last} element.
 
     Raises:
         InvalidTypeError: if `fn` gives another structure, or other dtypes.
@@ -274,55 +259,33 @@ def foldl(
     >>> import flowbook as fb
     >>> digits = fb.constant([1, 2, 3])
     >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.foldl(lambda number, digit: 10 * number + digit, digits)))
-    123
+    ...     print(sess.run(fb.{name}(lambda number, digit: 10 * number + digit, digits)))
+    {result}
     """
-    options = _options(parallel_iterations, back_prop, swap_memory, recompute)
-    return _folded(fn, elems, initializer, False, options)
 
 
-@composed
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    *,
-    recompute: bool = False,
-) -> Any:
-    """What a function makes of all elements, from the last to the first.
+def _folding(name: str, first: str, last: str, result: int) -> Callable[..., Any]:
+    """One of the two directions: `result` is what its example gives."""
 
-    Args:
-        fn: called with what it gave last and the next element, gives the same structure, dtypes
-            and shapes as what it gave last.
-        elems: a tensor, or a nested structure of tensors of one first dimension.
-        initializer: what `fn` is first called with; by default the last element, for which `fn`
-            is not called.
-        parallel_iterations: how many iterations may be under way at once.
-        back_prop: as for `while_loop`.
-        swap_memory: as for `while_loop`.
-        name: the name scope.
-        recompute: as for `while_loop`.
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+        *,
+        recompute: bool = False,
+    ) -> Any:
+        require_function(fn)
+        accumulation = _Accumulation(fn, elems, initializer, is_reverse=first == "last")
+        options = _options(parallel_iterations, back_prop, swap_memory, recompute)
+        return accumulation.run([], options)[0]
 
-    Returns:
-        What `fn` gives at the first element.
-
-    Raises:
-        InvalidTypeError: if `fn` gives another structure, or other dtypes.
-        InvalidArgumentError: if a tensor has no first dimension, these differ, or there is neither
-            an element nor an initializer.
-
-    >>> import flowbook as fb
-    >>> digits = fb.constant([1, 2, 3])
-    >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.foldr(lambda number, digit: 10 * number + digit, digits)))
-    321
-    """
-    options = _options(parallel_iterations, back_prop, swap_memory, recompute)
-    return _folded(fn, elems, initializer, True, options)
+    fold.__name__ = fold.__qualname__ = name
+    fold.__doc__ = _FOLDED.format(name=name, first=first, last=last, result=result)
+    return composed(fold)
 
 
 def _options(
@@ -334,17 +297,6 @@ def _options(
         "swap_memory": swap_memory,
         "recompute": recompute,
     }
-
-
-def _folded(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any,
-    is_reverse: bool,
-    options: Options,
-) -> Any:
-    require_function(fn)
-    return _Accumulation(fn, elems, initializer, is_reverse).run([], options)[0]
 
 
 class _Accumulation:
@@ -434,3 +386,7 @@ def _require_like(dtypes: Any, given: Any, what: str, hint: str) -> None:
                 f"fn gives {leaf.dtype.name}{place}, where {as_dtype(dtype).name} is wanted",
                 hint=hint,
             )
+
+
+foldl = _folding("foldl", "first", "last", 123)
+foldr = _folding("foldr", "last", "first", 321)

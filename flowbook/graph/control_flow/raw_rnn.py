@@ -53,7 +53,6 @@ def raw_rnn(
             structure or None, which only `loop_fn` reads; in a later call None leaves it as it is.
         parallel_iterations: how many steps may be under way at once.
         swap_memory: as for `while_loop`.
-        name: the name scope.
         recompute: as for `while_loop`.
 
     Returns:

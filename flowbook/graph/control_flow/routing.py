@@ -140,7 +140,6 @@ def switch(data: Any, pred: Any, name: str | None = None) -> Sides:
     Args:
         data: the value.
         pred: a bool scalar.
-        name: the operation's name.
 
     Returns:
         `(output_false, output_true)`.
@@ -220,7 +219,6 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
     Args:
         inputs: tensors of one dtype, of which one is alive. For a loop the value that entered it
             alone: `next_iteration(data, merge)` gives the others.
-        name: the operation's name.
 
     Returns:
         `(output, value_index)`: the value, and an int32 scalar: the place of the input that it was.
@@ -329,7 +327,6 @@ def enter(
         is_constant: whether the value is there in each of the loop's iterations, and not only in
             the first one.
         parallel_iterations: how many iterations may be under way at once.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the name is empty, or the number is not positive.
@@ -382,7 +379,6 @@ def next_iteration(data: Any, merge: Any, name: str | None = None) -> Tensor:
     Args:
         data: the value.
         merge: what `merge` gave of the value that entered the loop, of the same dtype.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if `merge` is none of the same loop.

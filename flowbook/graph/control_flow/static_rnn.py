@@ -49,7 +49,6 @@ def static_rnn(
         sequence_length: int32 or int64 [batch]; after so many steps an example's outputs are zero
             and its state stays. By default all take all steps.
         dtype: the dtype of the state that there is by default.
-        name: the name scope.
 
     Returns:
         `(outputs, state)`: a list with an output for each step, and the last state.
@@ -114,7 +113,6 @@ def static_bidirectional_rnn(
         initial_state_bw: the state that `cell_bw` begins with.
         sequence_length: int32 or int64 [batch]; by default all examples take all steps.
         dtype: the dtype of the states that there are by default.
-        name: the name scope.
 
     Returns:
         `(outputs, state_fw, state_bw)`: a list with what the cells say of each step, joined along

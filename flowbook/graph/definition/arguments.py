@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
 
 
-# What does for strings what an operation does for numbers.
-_FOR_STRINGS = {
-    "Add": "fb.strings.join([x, y]) puts strings together",
-    "Cast": "fb.strings.to_number(x) reads numbers",
-}
-
-
 def value_of(tensor: Tensor) -> Tensor:
     """A tensor that has a value: a variable's handle, as looked up by its name, stands for that."""
     variable = tensor.op.variable if tensor.dtype is dtypes.resource else None
@@ -132,7 +125,7 @@ class Resolver:
             elif dtype in dtypes.SMALL:
                 hint = _to_compute_with(dtype, allowed)
             elif dtype is dtypes.string:
-                hint = _FOR_STRINGS.get(self.op_def.type)
+                hint = self.op_def.for_strings
             raise InvalidTypeError(
                 f"{argument.name!r} is one of {names}, but {what} is {dtype.name}", hint=hint
             )

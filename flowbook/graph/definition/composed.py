@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.docstrings import with_name
 from flowbook.graph.model.convert import DEEPEST
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -27,7 +28,7 @@ def composed(given: Any, /) -> Any:
     Everything that it builds lies in the scope, and in the graph of the tensors among its
     arguments, which need not be the default one. What it is given as `name`, if it has such a
     parameter, it takes as the scope's name, and in its body `name` is the scope: the operation
-    built with `name=name` bears it.
+    built with `name=name` bears it. Its docstring need not say so.
 
     Args:
         given: the function; or what its scope is called by default, if not as the function is.
@@ -56,6 +57,8 @@ def _composed(function: Any, scope: str) -> Any:
                 kwargs["name"] = entered
             return function(*args, **kwargs)
 
+    if takes_name:
+        call.__doc__ = with_name(function.__doc__, f'the name scope; by default "{scope}".')
     return call
 
 

@@ -89,7 +89,6 @@ GONE = {
     "reuse": _SHARED,
     "shift": "leave it out: moments are exact far from 0",
     "state_is_tuple": "leave it out: the state of several parts is a tuple always",
-    "skip_empty": "leave it out: without sep, white space counts once and not at the ends",
     "target": "leave it out: a session runs in this process",
     "use_cudnn_on_gpu": "leave it out: a device has the kernels that are registered for it",
     "use_locking": "leave it out: writes to one variable wait for each other always",

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
+from flowbook.graph.definition.docstrings import with_name
 from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import no_such_keyword
@@ -80,6 +81,9 @@ class _Required:
 
 
 REQUIRED = _Required()
+
+# What an operation's function takes besides inputs and attributes.
+_NAME = "the operation's name."
 
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
@@ -150,6 +154,8 @@ class OpDef(Generic[Built]):
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
         is_constant: whether its output is its attribute `value`, wherever it is not fed.
+        must_be_fed: whether its output is what a run is fed, as a placeholder's: a run that needs
+            it and is fed nothing for it is an error.
         computes_shapes: whether shapes are computed with it. Of a few integers that the graph
             determines it is computed while the graph is built, and what is built with its output
             knows of which shape it is.
@@ -172,6 +178,10 @@ class OpDef(Generic[Built]):
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        summary: what its outputs are over the steps of a training, if runs give them for showing:
+            "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
+            shown under, or empty.
+        for_strings: what does for strings what it does for numbers, for who gives it strings.
         fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
             object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
@@ -214,6 +224,7 @@ class OpDef(Generic[Built]):
         computes: bool | None = None,
         keeps_zeros: bool = False,
         is_constant: bool = False,
+        must_be_fed: bool = False,
         computes_shapes: bool = False,
         elements: Callable[..., Any] | None = None,
         is_identity: bool = False,
@@ -223,6 +234,8 @@ class OpDef(Generic[Built]):
         axes: str | None = None,
         vouches: bool = False,
         stands_for: StandsFor | None = None,
+        summary: str | None = None,
+        for_strings: str | None = None,
         fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
@@ -259,6 +272,7 @@ class OpDef(Generic[Built]):
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
         self.is_constant = is_constant
+        self.must_be_fed = must_be_fed
         self.computes_shapes = computes_shapes
         self.elements = elements
         self.is_identity = is_identity
@@ -266,6 +280,8 @@ class OpDef(Generic[Built]):
         self.keeps_finite = keeps_finite
         self.vouches = vouches
         self.stands_for = stands_for
+        self.summary = summary
+        self.for_strings = for_strings
         self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables
@@ -292,7 +308,7 @@ class OpDef(Generic[Built]):
             self.kernel = kernel or self.expression.kernel()
             self.aliases = {}
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
-        self.__doc__ = doc
+        self.__doc__ = with_name(doc, _NAME)
         self.public: Callable[..., Any] = self
         self._prepare_building()
         registry.define(self)
@@ -305,7 +321,12 @@ class OpDef(Generic[Built]):
             self.with_axis_input.fixed_axis = self, self._axis
 
     def front(self, function: Function) -> Function:
-        """Make `function` the public function of this type, as a decorator."""
+        """Make `function` the public function of this type, as a decorator.
+
+        If it takes a name, its docstring need not say that this is the operation's.
+        """
+        if "name" in inspect.signature(function).parameters:
+            function.__doc__ = with_name(function.__doc__, _NAME)
         self.public = function
         self.__name__ = function.__name__
         return function

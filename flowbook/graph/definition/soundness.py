@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
 
 
+# What the outputs of a summary may be.
+_SUMMARIES = ("scalar", "histogram", "image", "text")
+
 # What definitions said otherwise before.
 _INSTEAD = {
     "effects": "touches=fb.Touch(fb.Access.OUTSIDE) and the like",
@@ -50,6 +53,10 @@ def check_definition(op_def: OpDef[Any]) -> None:
         raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
     if op_def.is_constant and "value" not in op_def.attributes:
         raise InvalidArgumentError(f"{op_def.type}: a constant has the attribute 'value'")
+    if op_def.must_be_fed and (op_def.inputs or not _is_single(op_def.outputs)):
+        raise InvalidArgumentError(f"{op_def.type}: what must be fed has one output and no input")
+    if op_def.summary is not None:
+        _check_summary(op_def, op_def.summary)
     if (op_def.computes_shapes or op_def.elements) and not _is_single(op_def.outputs):
         raise InvalidArgumentError(f"{op_def.type}: what is known of shapes is one output")
     if op_def.spreads_nonfinite:
@@ -79,6 +86,14 @@ def _check_inputs(op_def: OpDef[Any], what: str, names: tuple[str, ...]) -> None
             raise InvalidArgumentError(
                 f"{op_def.type}: {name!r} in {what} is no input of {op_def.signature!r}"
             )
+
+
+def _check_summary(op_def: OpDef[Any], summary: str) -> None:
+    if summary not in _SUMMARIES:
+        known = ", ".join(map(repr, _SUMMARIES))
+        raise InvalidArgumentError(f"{op_def.type}: a summary is one of {known}, not {summary!r}")
+    if "tag" not in op_def.attributes:
+        raise InvalidArgumentError(f"{op_def.type}: a summary has the attribute 'tag'")
 
 
 def _check_spreading(op_def: OpDef[Any]) -> None:

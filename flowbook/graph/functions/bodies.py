@@ -22,7 +22,6 @@ from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.registry import own_definitions
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
-from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 
@@ -94,7 +93,7 @@ class BodyInside(Inside):
     def joined(self, operation: Operation) -> None:
         """Note what has joined the graph inside."""
         super().joined(operation)
-        if operation.type in SUMMARIES:
+        if operation.op_def.summary:
             self.summaries.append(operation)
 
     def argument(self, argument: Argument) -> Tensor:

@@ -24,7 +24,6 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
-from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.tensor import Tensor
 
 
@@ -82,7 +81,7 @@ class _Copying:
         if original.op_def.retag is Retag.PUSH:
             named = self.name(attributes["frame_name"])
             return MappingProxyType({**attributes, "frame_name": named})
-        if original.type in SUMMARIES and attributes["tag"]:
+        if original.op_def.summary and attributes["tag"]:
             return MappingProxyType({**attributes, "tag": self.name(attributes["tag"])})
         if original.op_def is own_gradient_op:
             return MappingProxyType({**attributes, "grad": self._own_gradient(original)})
@@ -166,6 +165,8 @@ def inlined(
                     copying.copies[o].context for o in copying.copies if o.context is outer
                 )
             opened = entered.entered_from(place, copying.name(entered.name))
+            # No loop that gradients of the copy build takes the name.
+            graph.members.names.claim(opened.name, sites.capture().author)
             graph.members.loops.open(opened)
             frames.append(opened)
         made = copying.copy(original)

@@ -44,7 +44,6 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None
         fn: called with one element, or the structure of them, gives a tensor or a structure of
             them.
         elems: a tensor, or a nested structure of tensors of one first dimension.
-        name: the name scope.
 
     Returns:
         What `fn` gives, one upon the other, in its structure.

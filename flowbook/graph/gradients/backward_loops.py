@@ -336,6 +336,8 @@ class Backward(_Extended):
             and is_within(op.context, place)
             and op_def.retag is Retag.NONE
             and op_def.touches is None
+            # What a call stands for may draw, or act.
+            and op_def.stands_for is None
             # An array may let go of what is read from it.
             and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))
         )

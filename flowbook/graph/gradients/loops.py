@@ -234,7 +234,8 @@ class LoopGradients:
                 return flow
             flow = flow.outer
         frame = context if isinstance(context, Frame) else context.outer
-        if isinstance(frame, Frame):
+        # The body of a function is no loop: what is built in it is found above.
+        if isinstance(frame, Frame) and not frame.is_function:
             extension = self._extension(frame)
             if isinstance(context, Frame) or extension.place == context:
                 return extension

@@ -10,9 +10,6 @@ from flowbook.graph.model.ancestors import running
 from flowbook.graph.model.mark_types import TRAINING_MARK
 from flowbook.graph.model.operation import Operation
 
-# The types of the operations that summarise (`flowbook.graph.ops.outside.summary`).
-SUMMARIES = ("ScalarSummary", "HistogramSummary", "ImageSummary", "TextSummary")
-
 # What follows the tag in an operation's name.
 SUFFIX = "/summary"
 _NUMBER = re.compile(SUFFIX + r"(_\d+)\Z")
@@ -20,7 +17,7 @@ _NUMBER = re.compile(SUFFIX + r"(_\d+)\Z")
 
 def summaries_among(operations: Iterable[Operation]) -> list[Operation]:
     """Those that summarise and can run, in the order of their construction."""
-    return [op for op in running(operations) if op.type in SUMMARIES]
+    return [op for op in running(operations) if op.op_def.summary]
 
 
 def tag_of(operation: Operation) -> str:

@@ -49,7 +49,8 @@ def decode(
             return _as_channels(_in_depth(png16.decode(data), dtype), channels)
         image = _opened(data, formats)
         if ratio > 1:
-            image.draft(None, (-(-image.width // ratio), -(-image.height // ratio)))
+            # Pillow counts how often this fits; in whole pixels that is less for many sizes.
+            image.draft(None, (image.width / ratio, image.height / ratio))
         if image.mode.startswith("I"):
             deep = np.asarray(image).astype(np.uint16)[:, :, None]
             return _as_channels(_in_depth(deep, dtype), channels)

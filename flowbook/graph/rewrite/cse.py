@@ -7,6 +7,7 @@ preceding writes are the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flowbook.graph.model.attributes import hashable
@@ -25,6 +26,7 @@ def merge_common(graph: Subgraph) -> None:
     values = _equal_constants(graph)
     merged: dict[Node, tuple[Node, ...]] = {}
     attribute_keys: dict[int, Any] = {}
+    swept = graph.swept
     for node in graph.new:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
@@ -34,31 +36,47 @@ def merge_common(graph: Subgraph) -> None:
         if node.behind and merged:
             node.behind = tuple(dict.fromkeys([merged.get(n, (n,))[0] for n in node.behind]))
         if _is_mergeable(node):
-            operation = node.operation
             attributes = attribute_keys.get(id(node.attributes))
             if attributes is None:
-                attributes = attribute_keys[id(node.attributes)] = tuple(
-                    [(k, hashable(v)) for k, v in node.attributes.items()]
-                )
-            key = (
-                node.op_def,
-                node.inputs,
-                attributes,
-                node.after and frozenset(node.after),
-                node.behind and frozenset(node.behind),
-                operation.context if node.op_def.is_router else None,
-                operation.device,
-                operation.colocation,
-            )
+                attributes = attribute_keys[id(node.attributes)] = _hashable(node.attributes)
+            key = _meaning(node, attributes)
             same = first.setdefault(key, node)
-            if same is not node:
+            if same in swept:
+                first[key] = node
+            elif same is not node:
                 values.update(zip(node.outputs, same.outputs, strict=True))
                 merged[node] = (same,)
-                graph.went[operation] = f"merged into {same.operation.name!r}, which is the same"
+                went = f"merged into {same.operation.name!r}, which is the same"
+                graph.went[node.operation] = went
                 continue
         kept.append(node)
     if values:
         graph.replace(kept, values, merged)
+
+
+def is_there(graph: Subgraph, node: Node) -> bool:
+    """Whether a node would be merged into one that a subgraph has already."""
+    same = graph.equal.get(_meaning(node, _hashable(node.attributes)))
+    return same is not None and same not in graph.swept
+
+
+def _hashable(attributes: Mapping[str, Any]) -> Any:
+    return tuple([(k, hashable(v)) for k, v in attributes.items()])
+
+
+def _meaning(node: Node, attributes: Any) -> Any:
+    """What is equal for equal nodes."""
+    operation = node.operation
+    return (
+        node.op_def,
+        node.inputs,
+        attributes,
+        node.after and frozenset(node.after),
+        node.behind and frozenset(node.behind),
+        operation.context if node.op_def.is_router else None,
+        operation.device,
+        operation.colocation,
+    )
 
 
 def _is_mergeable(node: Node) -> bool:

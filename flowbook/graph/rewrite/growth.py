@@ -2,7 +2,8 @@
 
 Someone at a notebook adds a few operations to what has run, and looks at their values. What is new
 is then prepared alone, at the end of what is there (`Subgraph.extended`). It may not change what
-comes before it: so it is pure, or draws, or reads what the earlier run does not write.
+comes before it: so it is pure, or draws, or reads what the earlier run does not write, or else what
+that reads in the same way.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import placeholder_op
-from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.rewrite.cse import is_there
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # So many new operations are looked for.
 MOST_NEW = 100
@@ -54,6 +55,8 @@ def grows(
         if operation in new:
             continue
         if operation in base.node_of:
+            if not base.swept.isdisjoint(base.nodes_for(operation)):
+                return False
             met.add(operation)
             continue
         if len(new) == MOST_NEW or not _may_follow(base, operation):
@@ -76,7 +79,7 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
     """Whether an operation can be added at the end without a change to what comes before it."""
     op_def = operation.op_def
     if (
-        op_def is placeholder_op
+        op_def.must_be_fed
         or op_def.is_async
         or op_def.is_router
         or operation.context is not None
@@ -87,4 +90,15 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
         return False
     if op_def.is_pure or op_def.access is Access.DRAW:
         return True
-    return op_def.access is Access.READ and touched_by(operation) not in base.written
+    if op_def.access is not Access.READ:
+        return False
+    owner = touched_by(operation)
+    return owner not in base.written or _is_read(base, operation)
+
+
+def _is_read(base: Subgraph, operation: Operation) -> bool:
+    """Whether what is there reads the same, so that this reads the same state."""
+    if operation.control_inputs or any(t not in base.values for t in operation.inputs):
+        return False
+    inputs = tuple([base.value_of(t) for t in operation.inputs])
+    return is_there(base, Node(operation, operation.op_def, operation.attributes, inputs, (), ()))

@@ -12,7 +12,6 @@ from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
@@ -51,7 +50,7 @@ def prune(
     closing: list[Node] = []
     for op in operations:
         op_def, attributes = op.op_def, op.attributes
-        if op_def is placeholder_op:
+        if op_def.must_be_fed:
             if op.outputs[0] in fed:
                 continue  # A target that the feed stands for.
             raise _unfed(op, operations, fetches, targets)

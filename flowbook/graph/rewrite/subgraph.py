@@ -109,6 +109,7 @@ class Subgraph:
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
         equal: the first node of each meaning (`cse.py`).
+        swept: the nodes that were dropped as nothing needed them any more.
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
@@ -132,6 +133,7 @@ class Subgraph:
     instead: Table[int, int] = field(default_factory=dict)
     waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
     equal: Table[Any, Node] = field(default_factory=dict)
+    swept: frozenset[Node] = frozenset()
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
@@ -232,6 +234,7 @@ class Subgraph:
                 wanted.update(node.after)
                 wanted.update(node.behind)
         if len(needed) < len(new):
+            self.swept = self.swept.union([n for n in new if n not in needed])
             self.nodes[self.start :] = [n for n in new if n in needed]
         if not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}

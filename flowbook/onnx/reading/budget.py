@@ -11,12 +11,15 @@ MOST_PIECES = 20_000
 MOST_COMPUTED = 1 << 24
 
 
+_BUILT, _COMPUTED = "pieces built one by one", "elements computed while it is read"
+
+
 class Budget:
     """What the nodes of one model may still build one by one, and compute."""
 
     def __init__(self) -> None:
-        self._left = MOST_PIECES
-        self._left_to_compute = MOST_COMPUTED
+        self._most = {_BUILT: MOST_PIECES, _COMPUTED: MOST_COMPUTED}
+        self._left = dict(self._most)
 
     def spend(self, pieces: int, what: str) -> None:
         """Take so many pieces.
@@ -28,26 +31,16 @@ class Budget:
         Raises:
             ResourceExhaustedError: if fewer are left.
         """
-        if pieces > self._left:
-            raise ResourceExhaustedError(
-                f"{what} asks for {pieces} pieces built one by one, of which a model may have "
-                f"{MOST_PIECES} in all, and this one {self._left} more"
-            )
-        self._left -= pieces
+        self._take(_BUILT, pieces, what)
 
     def compute(self, elements: int, what: str) -> None:
-        """Take so many elements that are computed while the model is read.
+        """Take so many elements that are computed while the model is read, as `spend` does."""
+        self._take(_COMPUTED, elements, what)
 
-        Args:
-            elements: how many.
-            what: what wants them, for the error.
-
-        Raises:
-            ResourceExhaustedError: if fewer are left.
-        """
-        if elements > self._left_to_compute:
+    def _take(self, of: str, count: int, what: str) -> None:
+        if count > self._left[of]:
             raise ResourceExhaustedError(
-                f"{what} asks for {elements} elements computed while it is read, of which a model "
-                f"may have {MOST_COMPUTED} in all, and this one {self._left_to_compute} more"
+                f"{what} asks for {count} {of}, of which a model may have {self._most[of]} in all, "
+                f"and this one {self._left[of]} more"
             )
-        self._left_to_compute -= elements
+        self._left[of] -= count

@@ -260,6 +260,15 @@ class Node:
             raise InvalidArgumentError(f"{self} has the axis {axis}, of a tensor of rank {rank}")
         return axis % rank if rank else 0
 
+    def along(self, tensor: Tensor, default: int) -> int:
+        """The axis of a tensor that the attribute `axis` names, counted from the front.
+
+        Raises:
+            InvalidArgumentError: if there is none such.
+            UnimplementedError: if the rank is not known.
+        """
+        return self.axis(self.get("axis", default), self.rank(tensor))
+
     def refuse(self, what: str) -> UnimplementedError:
         """The error for a form of the operator that has no translation."""
         return UnimplementedError(f"{self}: {what} is not supported")

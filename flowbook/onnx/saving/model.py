@@ -7,11 +7,8 @@ The file appears whole, checked, or not at all.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from flowbook.exec.session.session import Session
@@ -28,6 +25,8 @@ from flowbook.graph.model.resource_key import owner_of
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.storing.files import as_path, written_whole
+from flowbook.graph.transfer.refusals import refusal, refuse_types
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.package import onnx
 from flowbook.onnx.reading.opening import MOST_BYTES, NEWEST_OPSET
@@ -66,7 +65,7 @@ def save(
     _check_writable(operations, set(given.values()))
     model = _Model(given, outputs, operations, session, opset, name).built()
     if path is not None:
-        _write_whole(Path(path), model.SerializeToString())
+        _write(as_path(path), model.SerializeToString())
     return model
 
 
@@ -132,12 +131,7 @@ def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
                 )
         elif op.type not in known and op.op_def.stands_for is None and not has_rule(op):
             missing[op.type] += 1
-    if missing:
-        listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
-        raise UnimplementedError(
-            f"these operation types cannot be written as ONNX: {listed}",
-            hint="cut the graph at inputs behind them, or fetch what comes before",
-        )
+    refuse_types(missing, "as ONNX")
 
 
 class _Model:
@@ -172,11 +166,7 @@ class _Model:
         found = region.written(list(self._outputs.values()))
         # What could not be written may be what nothing needs, as an array of what a loop collects.
         if not all(found):
-            listed = "; ".join(f"{e.message} ({op.type} {op.name!r})" for op, e in region.problems)
-            op, error = region.problems[0]
-            raise UnimplementedError(
-                f"this cannot be written as ONNX: {listed}", op, hint=error.hint
-            )
+            raise refusal(region.problems, "as ONNX")
         given = [
             helper.make_node("Identity", [name], [label])
             for name, label in zip(found, self._outputs, strict=True)
@@ -244,21 +234,9 @@ def _check(model: Any) -> None:
         ) from None
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file that appears only once it is complete."""
+def _write(path: str, data: bytes) -> None:
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with written_whole(path) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise InvalidArgumentError(f"{path!r} cannot be written: {error.strerror}") from None

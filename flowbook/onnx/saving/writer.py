@@ -154,14 +154,3 @@ class Writer:
     def tensors(self, used: set[str]) -> list[Any]:
         """The TensorProtos of those stored arrays that are used."""
         return [to_tensor(array, name) for name, array in self.stored.items() if name in used]
-
-
-def rank_of(tensor: Tensor) -> int:
-    """The rank of a tensor.
-
-    Raises:
-        UnimplementedError: if it is not known.
-    """
-    if tensor.shape.rank is None:
-        raise UnimplementedError(f"the rank of {tensor.name} is not known")
-    return tensor.shape.rank

@@ -43,6 +43,7 @@ _OUTPUTS: dict[str, tuple[str, ...]] = {
         ),
         "ListDiff": "out idx",
         "LogMatrixDeterminant": "sign log_abs_determinant",
+        "LookupTableExport LookupTableExportV2": "keys values",
         "Lu": "lu p",
         "MaxPoolWithArgmax": "output argmax",
         "Merge RefMerge": "output value_index",

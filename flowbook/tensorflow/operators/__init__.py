@@ -25,6 +25,7 @@ from flowbook.tensorflow.operators import (
     signal,
     sparse,
     state,
+    tables,
     text,
     training,
     windows,
@@ -49,4 +50,10 @@ OPERATORS: Rules = {
     **windows.RULES,
 }
 
-BY_REFERENCE: Rules = {**loops.RULES, **routing.RULES, **state.RULES, **training.RULES}
+BY_REFERENCE: Rules = {
+    **loops.RULES,
+    **routing.RULES,
+    **state.RULES,
+    **tables.RULES,
+    **training.RULES,
+}

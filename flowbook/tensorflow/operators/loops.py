@@ -39,11 +39,11 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import no_op
-from flowbook.tensorflow.node import Node, Rule, Rules, named, value_of
+from flowbook.tensorflow.node import Everywhere, Node, Rule, Rules, named, value_of
 
 
 @dataclass(frozen=True)
-class Array:
+class Array(Everywhere):
     """What stands for the handle of an array of tensors.
 
     Attributes:

@@ -19,8 +19,7 @@ from flowbook.graph.control_flow.routing import (
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import identity, no_op
-from flowbook.tensorflow.node import Node, Reference, Rules, named, value_of
-from flowbook.tensorflow.operators.loops import Array
+from flowbook.tensorflow.node import Everywhere, Node, Reference, Rules, named, value_of
 
 
 def _passed(n: Node, item: Any) -> Any:
@@ -40,9 +39,9 @@ class _Handle(NamedTuple):
 
 
 def _along(n: Node, data: Any, route: Callable[[Any], Any]) -> Any:
-    """A value, or the handle of a variable, taken along a route; an array is there in any case."""
+    """A value, or a variable's handle, taken along a route; what is everywhere stays."""
     data = _passed(n, data)
-    if isinstance(data, Array):
+    if isinstance(data, Everywhere):
         return data
     if isinstance(data, Reference):
         return replace(data, handle=route(_Handle(data.handle)), written=None)
@@ -51,7 +50,7 @@ def _along(n: Node, data: Any, route: Callable[[Any], Any]) -> Any:
 
 def _switch(n: Node, data: Any, pred: Any) -> Any:
     data = _passed(n, data)
-    if isinstance(data, Array):
+    if isinstance(data, Everywhere):
         return [data, data]
     if not isinstance(data, Reference):
         return switch_op(data, value_of(pred), name=n.scope)
@@ -86,7 +85,7 @@ def _next_iteration(n: Node, data: Any) -> Any:
 
 
 def _identity(n: Node, data: Any, name: str | None) -> Any:
-    if isinstance(data, Array) or (_passed(n, data) is data and isinstance(data, Reference)):
+    if isinstance(data, Everywhere) or (_passed(n, data) is data and isinstance(data, Reference)):
         return data
     if isinstance(data, Reference) and data.written is None:
         return data.value(name)

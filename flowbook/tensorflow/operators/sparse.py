@@ -99,6 +99,11 @@ def _strings_split(n: Node, strings: Any, sep: Any) -> Any:
     return _parts(split(strings, sep, n.whole("maxsplit", -1), name=n.scope))
 
 
+def _split_at_any(n: Node, strings: Any, delimiter: Any) -> Any:
+    separators = split(delimiter, []).values  # Each of its bytes is one.
+    return _parts(split(strings, separators, -1, n.flag("skip_empty", True), name=n.scope))
+
+
 def _ctc_loss(n: Node, inputs: Any, indices: Any, values: Any, lengths: Any) -> Any:
     # The gradient, which is the second output, Flowbook builds itself.
     dense_shape = cast(shape(inputs), int64)[1::-1]
@@ -175,5 +180,6 @@ RULES: Rules = {
     "SparseToSparseSetOperation": lambda n, *inputs: _set_operation(
         n, _made(*inputs[:3]), _made(*inputs[3:])
     ),
+    "StringSplit": _split_at_any,
     "StringSplitV2": _strings_split,
 }

@@ -10,7 +10,8 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
-from flowbook.tensorflow.writer import Writer, rank_of
+from flowbook.graph.transfer.refusals import rank_of
+from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.types import OUTPUT, Rules, same
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
-from flowbook.tensorflow.writer import Writer, rank_of
+from flowbook.graph.transfer.refusals import rank_of
+from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.arrays import sum_to_shape
 from flowbook.tensorflow.written.elementwise import number
 from flowbook.tensorflow.written.types import Rules, same

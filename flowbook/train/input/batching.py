@@ -56,7 +56,6 @@ def batch(
         allow_smaller_final_batch: whether those that are left at the end make a smaller batch; by
             default they are left out.
         shared_name: of the queue, see `FIFOQueue`.
-        name: the name of the scope of the operations.
 
     Returns:
         Tensors as `tensors` has them, with one dimension more before the others. Of sparse ones

@@ -85,7 +85,6 @@ def input_producer(
         seed: of the order, see `set_random_seed`.
         capacity: of the queue.
         shared_name: of the queue, see `FIFOQueue`.
-        name: the name of the scope of the operations.
 
     Raises:
         InvalidArgumentError: if the rows' shape is not known.

@@ -53,7 +53,6 @@ def dense(
         units: how many outputs there are.
         activation: a function of a tensor.
         use_bias: whether there is a bias.
-        name: the name scope; by default "dense".
         variables: `kernel_initializer` (by default Glorot's uniform), `bias_initializer` (by
             default zeros), `kernel_regularizer`, `bias_regularizer` (see `regularization_loss`),
             `trainable` (by default True); `kernel` [width, units] and `bias` [units], to share
@@ -103,7 +102,6 @@ def embedding(
         trainable: whether optimizers update the table by default.
         dtype: the table's floating-point dtype.
         table: [rows, width], to share a variable instead of making `name/table`.
-        name: the name scope; by default "embedding".
 
     Returns:
         The shape of `ids`, then `width`.
@@ -138,7 +136,6 @@ def dropout(
         training: a bool, or a bool tensor that decides in the run.
         noise_shape: as for `fb.nn.dropout`.
         seed: the operation's seed.
-        name: the name scope; by default "dropout".
 
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
     2014.
@@ -159,7 +156,6 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
 
     Args:
         inputs: [batch, ...].
-        name: the name scope; by default "flatten".
 
     Returns:
         [batch, the product of the others].

@@ -76,7 +76,6 @@ def batch_normalization(
         moving_variance: [channels].
         axis: the dimension that holds the channels; another than the last costs two
             transpositions.
-        name: the name scope; by default "batch_normalization".
         beta_constraint: a function from `beta` to what takes its place after each step of an
             optimizer, as `fb.Variable` takes it.
         gamma_constraint: likewise from `gamma`.

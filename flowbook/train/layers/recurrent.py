@@ -87,7 +87,6 @@ def lstm(
         bias: [4 units], likewise for `name/bias`.
         unroll: whether each step has operations of its own, which runs faster and is built slower
             than a loop; by default where the number of steps is known.
-        name: the name scope; by default "lstm".
 
     Returns:
         `(outputs, state)`: the outputs [batch, steps, units], and the `fb.nn.LSTMState`, `(c, h)`,

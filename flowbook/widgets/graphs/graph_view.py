@@ -25,11 +25,12 @@ from flowbook.widgets.graphs.payload import Needed, graph_payload
 from flowbook.widgets.graphs.plan_overlay import plan_overlay
 from flowbook.widgets.graphs.svg import graph_svg
 from flowbook.widgets.graphs.trace_overlay import trace_overlay
+from flowbook.widgets.view import Page, View
 
 __all__ = ["GraphView"]
 
 
-class GraphView:
+class GraphView(View):
     """A picture of a graph, in which name scopes open and close.
 
     A graph at the end of a cell is shown like this too. In JupyterLab the picture is live: it
@@ -82,27 +83,21 @@ class GraphView:
             raise InvalidArgumentError("color_by chooses what `color` tells, and there is none")
         self._overlay = None if color is None else _overlay(color).coloured_by(color_by)
 
-    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        live = _live_form(self.graph, self.needed, self._session, self._overlay)
+    def _svg(self) -> str:
         ran = what_ran(self.graph, self._session)
-        picture = graph_svg(self.graph, self.needed, ran, self._overlay)
-        return front_end.forms(repr(self), picture, live)
+        return graph_svg(self.graph, self.needed, ran, self._overlay)
 
-    def export_html(self, path: Any) -> None:
-        """Write the picture as a page of its own, which needs neither a kernel nor a network.
+    def _live(self) -> Any:
+        from flowbook.widgets.graphs.live import LiveGraph
 
-        Args:
-            path: the file, such as "graph.html". An existing one is replaced whole or not at all.
+        return LiveGraph(self.graph, self.needed, self._session, self._overlay)
 
-        Raises:
-            FailedPreconditionError: if the front end has not been built.
-            OSError: if the file cannot be written.
-        """
+    def _page(self) -> Page:
         title = repr(self)[1:-1].partition(",")[0]
         payload = graph_payload(self.graph, self.needed, self._overlay)
         ran = what_ran(self.graph, self._session)
         picture = graph_svg(self.graph, self.needed, ran, self._overlay)
-        front_end.write_page(path, title, picture, "renderExported", payload, {"ran": ran})
+        return Page(title, picture, "renderExported", payload, {"ran": ran})
 
     def __repr__(self) -> str:
         count = f"<GraphView of {len(self.graph.operations)} operations"
@@ -125,7 +120,13 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
 
 def graph_forms(graph: Graph) -> front_end.Forms:
     """How a graph is shown: as a view of it, as of the cell that shows it."""
-    live = _live_form(graph, of_cell=True)
+
+    def make() -> Any:
+        from flowbook.widgets.graphs.live import LiveGraph
+
+        return LiveGraph(graph, of_cell=True)
+
+    live = front_end.live_form(make)
     return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), live)
 
 
@@ -135,20 +136,3 @@ def _overlay(told: Any) -> Overlay:
     if isinstance(told, Explanation):
         return plan_overlay(told)
     raise InvalidTypeError(f"colours tell of a trace or a plan, not of {told!r:.80}")
-
-
-def _live_form(
-    graph: Graph,
-    needed: Needed | None = None,
-    session: Session | None = None,
-    overlay: Overlay | None = None,
-    of_cell: bool = False,
-) -> dict[str, Any]:
-    """The live view as a part of an output; empty where there is nothing to run it."""
-
-    def make() -> Any:
-        from flowbook.widgets.graphs.live import LiveGraph
-
-        return LiveGraph(graph, needed, session, overlay, of_cell)
-
-    return front_end.live_form(make)

@@ -347,7 +347,9 @@ def _kinds(
 def _kind(operation: Operation) -> int:
     if operation.op_def.owns == "variable":
         return _VARIABLE
-    return {"Placeholder": _INPUT, "Const": _CONSTANT}.get(operation.type, _PLAIN)
+    if operation.op_def.must_be_fed:
+        return _INPUT
+    return _CONSTANT if operation.op_def.is_constant else _PLAIN
 
 
 def _lists(lists: Iterable[list[int]]) -> tuple[Ints, Ints]:

@@ -192,7 +192,7 @@ def _kind(members: list[Operation]) -> str:
         return "variable"
     if len(members) > 1:
         return "operation" if _is_with_constants(members) else "scope"
-    return "input" if members[0].type == "Placeholder" else "operation"
+    return "input" if members[0].op_def.must_be_fed else "operation"
 
 
 def _handle(members: list[Operation]) -> Operation | None:

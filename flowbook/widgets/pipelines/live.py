@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 import time
 
-import traitlets
-
-from flowbook.widgets.live_view import LiveView
 from flowbook.widgets.pipelines.history import EVERY, PipelineHistory
 from flowbook.widgets.pipelines.payload import pipeline_payload
-from flowbook.widgets.publisher import publisher
+from flowbook.widgets.published_view import PublishedView
 
 # Seconds for which a state is sent again where nothing is new: servers drop messages, and slow
 # pages miss some.
 _AGAIN = 3.0
 
 
-def _as_it_is_now(_: bytes, view: LivePipeline) -> bytes:
-    return view.payload_now()
-
-
-class LivePipeline(LiveView):
+class LivePipeline(PublishedView):
     """The queues of a session.
 
     Args:
         history: what it shows.
-
-    Attributes:
-        failure: why it is sent nothing more, if that is so.
     """
 
-    # Whenever a page is opened.
-    payload = traitlets.Bytes().tag(sync=True, to_json=_as_it_is_now)
-
     def __init__(self, history: PipelineHistory) -> None:
-        self.failure: Exception | None = None
         self._history = history
         self._version = -1
         self._changed = self._sent = 0.0
-        self._sending = threading.Lock()
         super().__init__("renderPipeline")
-        publisher.add(self)
 
     def payload_now(self) -> bytes:
         """What a page that is opened now begins with."""
@@ -59,17 +42,4 @@ class LivePipeline(LiveView):
         if now < self._sent + EVERY:
             return
         self._sent = now
-        payload = self.payload_now()
-        with self._sending:
-            if not self.closed:
-                self.send({}, [payload])
-
-    def fail(self, error: Exception) -> None:
-        """Take note of why it is sent nothing more."""
-        self.failure = error
-
-    def close(self) -> None:
-        """End it: the page has it no longer. May be called again, as widgets do when they go."""
-        publisher.discard(self)
-        with self._sending:
-            super().close()
+        self.send_open({}, self.payload_now())

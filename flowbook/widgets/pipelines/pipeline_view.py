@@ -15,11 +15,12 @@ from flowbook.widgets.pipelines.history import PipelineHistory
 from flowbook.widgets.pipelines.payload import pipeline_payload
 from flowbook.widgets.pipelines.svg import HAS_ENDED, pipeline_svg
 from flowbook.widgets.summaries import growing
+from flowbook.widgets.view import Page, View
 
 __all__ = ["PipelineView"]
 
 
-class PipelineView:
+class PipelineView(View):
     """The queues of a session: how full each is, what goes through, who waits, and for what.
 
     Above them stands the answer to the question whether a training waits for its input, and if so,
@@ -52,39 +53,20 @@ class PipelineView:
             raise FailedPreconditionError("the session is closed")
         self._history = PipelineHistory(session)
 
-    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        return self._forms(self._live_form())
-
     def _ipython_display_(self) -> None:
-        live = self._live_form()
+        live = front_end.live_form(self._live)
         growing.show(self._history, lambda: self._forms(live))
 
-    def _forms(self, live: dict[str, Any]) -> front_end.Forms:
-        return front_end.forms(repr(self), self._svg(), live)
+    def _live(self) -> Any:
+        from flowbook.widgets.pipelines.live import LivePipeline
 
-    def _live_form(self) -> dict[str, Any]:
-        def make() -> Any:
-            from flowbook.widgets.pipelines.live import LivePipeline
+        return LivePipeline(self._history)
 
-            return LivePipeline(self._history)
-
-        return front_end.live_form(make)
-
-    def export_html(self, path: Any) -> None:
-        """Write what it shows now as a page of its own, which needs neither kernel nor network.
-
-        Args:
-            path: the file, such as "input.html". An existing one is replaced whole or not at all.
-
-        Raises:
-            FailedPreconditionError: if the front end has not been built.
-            OSError: if the file cannot be written.
-        """
+    def _page(self) -> Page:
         self._history.catch_up()
         shown = self._history.shown()
         payload = pipeline_payload(shown)
-        title = "Input pipeline"
-        front_end.write_page(path, title, pipeline_svg(shown), "renderExportedPipeline", payload)
+        return Page("Input pipeline", pipeline_svg(shown), "renderExportedPipeline", payload)
 
     def _svg(self) -> str:
         self._history.catch_up()

@@ -15,7 +15,6 @@ import numpy as np
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.widgets import front_end
 from flowbook.widgets.graphs.flow_runs import what_ran
 from flowbook.widgets.graphs.graph_view import needed_for
 from flowbook.widgets.graphs.overlay import Overlay
@@ -24,11 +23,12 @@ from flowbook.widgets.graphs.plan_overlay import plan_overlay
 from flowbook.widgets.graphs.svg import document, graph_picture
 from flowbook.widgets.packing import packed
 from flowbook.widgets.placements.tables import tables_html, tables_text
+from flowbook.widgets.view import Page, View
 
 __all__ = ["PlacementView"]
 
 
-class PlacementView:
+class PlacementView(View):
     """A picture of which device does what in a run, and why.
 
     The plan that `sess.explain` gives is shown like this too at the end of a cell. Operations have
@@ -81,35 +81,20 @@ class PlacementView:
         # What was measured is of the devices that are here.
         return overlays if len(self._plans) == 1 else [*overlays, plan_overlay(other, plan)]
 
-    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        return front_end.forms(repr(self), self._svg(), self._live_form())
-
     def _ipython_display_(self) -> None:
         from IPython.display import publish_display_data
 
         _show_tables(self._plans, self._trace)
         publish_display_data(*self._repr_mimebundle_())
 
-    def _live_form(self) -> dict[str, Any]:
-        def make() -> Any:
-            from flowbook.widgets.live_view import LiveViewOfGraph
+    def _live(self) -> Any:
+        from flowbook.widgets.live_view import LiveViewOfGraph
 
-            return LiveViewOfGraph("renderPlacement", self._graph, payload=self._payload())
+        return LiveViewOfGraph("renderPlacement", self._graph, payload=self._payload())
 
-        return front_end.live_form(make)
-
-    def export_html(self, path: Any) -> None:
-        """Write the picture as a page of its own, which needs neither a kernel nor a network.
-
-        Args:
-            path: the file, such as "plan.html". An existing one is replaced whole or not at all.
-
-        Raises:
-            FailedPreconditionError: if the front end has not been built.
-            OSError: if the file cannot be written.
-        """
+    def _page(self) -> Page:
         title = self._overlays[0].title
-        front_end.write_page(path, title, self._svg(), "renderExportedPlacement", self._payload())
+        return Page(title, self._svg(), "renderExportedPlacement", self._payload())
 
     def _payload(self) -> bytes:
         """Each plan with the graph, as a column of bytes."""

@@ -9,14 +9,12 @@ has had the time to load. Once the kernel is free, a page that missed something 
 from __future__ import annotations
 
 import math
-import threading
 import time
 from typing import Any
 
 import traitlets
 
-from flowbook.widgets.live_view import LiveView
-from flowbook.widgets.publisher import publisher
+from flowbook.widgets.published_view import PublishedView
 from flowbook.widgets.summaries.payload import everything, frames
 from flowbook.widgets.summaries.sources import Sources
 
@@ -26,27 +24,17 @@ _SOONEST, _LATEST = 0.5, 60.0  # Seconds after which it may be, and no longer is
 _SHARE = 0.05  # and how much of the time it may take.
 
 
-def _as_it_is_now(_: bytes, view: LiveSummaries) -> bytes:
-    return view.payload_now()
-
-
-class LiveSummaries(LiveView):
+class LiveSummaries(PublishedView):
     """Charts of summaries.
 
     Args:
         sources: what it shows.
         options: how it is shown at first.
-
-    Attributes:
-        failure: why it is sent nothing more, if that is so.
     """
 
-    # Whenever a page is opened.
-    payload = traitlets.Bytes().tag(sync=True, to_json=_as_it_is_now)
     options = traitlets.Dict().tag(sync=True)
 
     def __init__(self, sources: Sources, options: dict[str, Any]) -> None:
-        self.failure: Exception | None = None
         self._sources = sources
         self._seen = sources.unseen()
         self._version: tuple[int, ...] | None = None
@@ -57,10 +45,8 @@ class LiveSummaries(LiveView):
         )  # When everything was sent last. It is again after so many seconds:
         self._pause = _SOONEST
         self._price = 0.0  # At least: see _AGAIN and _SHARE.
-        self._sending = threading.Lock()
         super().__init__("renderSummaries", options=options)
         self.on_msg(self._hear)
-        publisher.add(self)
 
     def payload_now(self) -> bytes:
         """What a page that is opened now begins with."""
@@ -92,10 +78,8 @@ class LiveSummaries(LiveView):
         self._sequence += 1
         sent = 0
         for frame in frames(self._sequence, self._sources.runs, self._said(), news, _FRAME):
-            with self._sending:
-                if self.closed:
-                    return sent
-                self.send({"sequence": self._sequence}, [frame])
+            if not self.send_open({"sequence": self._sequence}, frame):
+                break
             sent += len(frame)
         return sent
 
@@ -110,13 +94,3 @@ class LiveSummaries(LiveView):
         """A page says what it has seen; called on the kernel's thread."""
         if isinstance(content, dict) and content.get("sequence") != self._sequence:
             self._is_wanted = True
-
-    def fail(self, error: Exception) -> None:
-        """Take note of why it is sent nothing more."""
-        self.failure = error
-
-    def close(self) -> None:
-        """End it: the page has it no longer. May be called again, as widgets do when they go."""
-        publisher.discard(self)
-        with self._sending:
-            super().close()

@@ -6,6 +6,7 @@ they are deterministic and fetch nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -15,6 +16,7 @@ from flowbook.widgets.summaries.payload import everything
 from flowbook.widgets.summaries.sources import Snapshot, Sources
 from flowbook.widgets.summaries.svg import summary_svg
 from flowbook.widgets.summaries.table import summary_table, title
+from flowbook.widgets.view import Page, View
 
 __all__ = ["SummaryView"]
 
@@ -22,7 +24,7 @@ _AXES = ("step", "relative", "time")
 _SMOOTHEST = 0.99
 
 
-class SummaryView:
+class SummaryView(View):
     """Charts of the summaries of runs, which follow them while they train.
 
     What `sess.summarize(...)` returns, a history and a log directory that is followed are shown
@@ -78,48 +80,30 @@ class SummaryView:
             "log": bool(log),
         }
 
-    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        return self._forms(self._live_form())
-
     def _ipython_display_(self) -> None:
-        live = self._live_form()
+        live = front_end.live_form(self._live)
         growing.show(self._sources, lambda: self._forms(live))
 
-    def _forms(self, live: dict[str, Any]) -> front_end.Forms:
-        snapshot = self._sources.snapshot()
-        return front_end.forms(str(summary_table(snapshot)), self._svg(snapshot), live)
+    def _forms(self, live: Mapping[str, Any]) -> front_end.Forms:
+        snapshot = self._sources.snapshot()  # The same for both.
+        return front_end.forms(str(summary_table(snapshot)), self._svg_of(snapshot), live)
 
-    def _live_form(self) -> dict[str, Any]:
-        def make() -> Any:
-            from flowbook.widgets.summaries.live import LiveSummaries
+    def _live(self) -> Any:
+        from flowbook.widgets.summaries.live import LiveSummaries
 
-            return LiveSummaries(self._sources, self._options)
+        return LiveSummaries(self._sources, self._options)
 
-        return front_end.live_form(make)
-
-    def export_html(self, path: Any) -> None:
-        """Write the charts as a page of its own, which needs neither a kernel nor a network.
-
-        Args:
-            path: the file, such as "charts.html". An existing one is replaced whole or not at all.
-
-        Raises:
-            FailedPreconditionError: if the front end has not been built.
-            OSError: if the file cannot be written.
-        """
+    def _page(self) -> Page:
         snapshot = self._sources.snapshot()
         said = [*self._sources.problems, *self._sources.remarks]
         payload = everything(self._sources, said, sequence=0)
-        front_end.write_page(
-            path,
-            title(snapshot),
-            self._svg(snapshot),
-            "renderExportedSummaries",
-            payload,
-            self._options,
-        )
+        picture = self._svg_of(snapshot)
+        return Page(title(snapshot), picture, "renderExportedSummaries", payload, self._options)
 
-    def _svg(self, snapshot: Snapshot) -> str:
+    def _svg(self) -> str:
+        return self._svg_of(self._sources.snapshot())
+
+    def _svg_of(self, snapshot: Snapshot) -> str:
         return summary_svg(snapshot, self._options["smoothing"] or 0.0, self._options["log"])
 
     def __repr__(self) -> str:

@@ -11,17 +11,17 @@ from typing import Any
 from flowbook.exec.instruments.trace import Trace
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidTypeError
-from flowbook.widgets import front_end
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.tables import table_html
 from flowbook.widgets.timelines.payload import timeline_payload
 from flowbook.widgets.timelines.svg import timeline_svg
 from flowbook.widgets.timelines.timeline import timeline_of
+from flowbook.widgets.view import Page, View
 
 __all__ = ["TimelineView"]
 
 
-class TimelineView:
+class TimelineView(View):
     """A picture of what ran when: a lane for each device and thread, and for what waits.
 
     A trace at the end of a cell is shown like this too, below its table. A wheel, "+" and "-" zoom
@@ -51,36 +51,19 @@ class TimelineView:
             raise InvalidTypeError(f"a trace is what sess.trace gives, not {trace!r:.80}")
         self._trace = trace
 
-    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        return front_end.forms(
-            repr(self), timeline_svg(timeline_of(self._trace)), self._live_form()
-        )
+    def _svg(self) -> str:
+        return timeline_svg(timeline_of(self._trace))
 
-    def _live_form(self) -> dict[str, Any]:
-        def make() -> Any:
-            from flowbook.widgets.live_view import LiveViewOfGraph
+    def _live(self) -> Any:
+        from flowbook.widgets.live_view import LiveViewOfGraph
 
-            return LiveViewOfGraph("renderTimeline", self._trace.graph, payload=self._payload())
+        payload = timeline_payload(timeline_of(self._trace), self._trace.sites)
+        return LiveViewOfGraph("renderTimeline", self._trace.graph, payload=payload)
 
-        return front_end.live_form(make)
-
-    def export_html(self, path: Any) -> None:
-        """Write the picture as a page of its own, which needs neither a kernel nor a network.
-
-        Args:
-            path: the file, such as "trace.html". An existing one is replaced whole or not at all.
-
-        Raises:
-            FailedPreconditionError: if the front end has not been built.
-            OSError: if the file cannot be written.
-        """
+    def _page(self) -> Page:
         timeline = timeline_of(self._trace)
         payload = timeline_payload(timeline, self._trace.sites)
-        picture = timeline_svg(timeline)
-        front_end.write_page(path, timeline.title, picture, "renderExportedTimeline", payload)
-
-    def _payload(self) -> bytes:
-        return timeline_payload(timeline_of(self._trace), self._trace.sites)
+        return Page(timeline.title, timeline_svg(timeline), "renderExportedTimeline", payload)
 
     def __repr__(self) -> str:
         steps, calls = len(self._trace.steps), len(self._trace.calls)

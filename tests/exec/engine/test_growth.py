@@ -14,7 +14,7 @@ import flowbook as fb
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
-from flowbook.exec.local import placing
+from flowbook.exec.local import placing, programs
 from flowbook.exec.plan import pipeline
 from tests.exec.random_graphs import delayed, examples
 
@@ -220,6 +220,78 @@ def test_a_new_operation_may_read_what_is_not_written_and_draw(
     new = y + variable
     assert sess.run([new, variable]) == [6.0, 5.0]
     assert max(prepared) < 10
+
+
+@pytest.mark.parametrize("case", ["value", "rows", "after"])
+def test_a_new_operation_may_read_as_what_is_there_does_before_a_write(
+    sess: fb.Session, prepared: list[int], case: str
+) -> None:
+    """One more look at a weight in each step of a training."""
+    ids = fb.placeholder(fb.int32, [1], name="ids")
+    W = fb.Variable([[2.0], [3.0]], name="W")
+    rows = fb.gather(W, ids)
+    loss = fb.reduce_sum(chain(rows) * W)
+    train = fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+    feeds = {ids: [0]}
+    sess.run([loss, train], feeds)
+    sess.reset()
+    prepared.clear()
+    match case:
+        case "value":
+            seen = fb.reduce_max(W * 1.0)
+        case "rows":
+            seen = fb.reduce_max(fb.gather(W, ids))
+        case "after":
+            with fb.control_dependencies([train]):
+                seen = fb.reduce_max(W * 1.0)
+    for turn in range(3):
+        before = sess.run(W)
+        found, _, _ = sess.run([seen, loss, train], feeds)
+        expected = {"value": before, "rows": before[:1], "after": sess.run(W)}[case]
+        assert found == expected.max(), turn
+    assert (max(prepared) > 10) is (case == "after")
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_what_is_looked_at_meanwhile_does_not_cost_what_others_begin_with(
+    sess: fb.Session, prepared: list[int], is_small: bool
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = chain(x)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    sess.run(y, feeds)
+    for turn in range(2 * programs.MOST_BASES):
+        sess.run(fb.add(x if is_small else y, float(turn)), feeds)
+    prepared.clear()
+    assert sess.run(fb.exp(y), feeds).shape == (2,)
+    assert prepared == [1]
+
+
+@pytest.mark.parametrize("how", ["built again", "waited for", "run"])
+def test_what_was_joined_with_others_is_made_anew(
+    sess: fb.Session, prepared: list[int], how: str
+) -> None:
+    """Products of which one sum was made are there no longer, for nobody."""
+    columns = [fb.placeholder(fb.float32, [2, 50]) for _ in range(3)]
+    products = [fb.matmul(each, each, transpose_a=True) for each in columns]
+    total = fb.add_n(products)
+    y = chain(columns[0])
+    feeds = {each: np.ones((2, 50), np.float32) for each in columns}
+    sess.run([total, y], feeds)
+    assert sess._master._programs.all[-1].went[products[0].op].startswith("joined")
+    fetches: list[Any] = [total, y]
+    match how:
+        case "built again":
+            fetches.append(fb.matmul(columns[0], columns[0], transpose_a=True) + 1.0)
+        case "waited for":
+            with fb.control_dependencies([products[0].op]):
+                fetches.append(fb.reduce_sum(y) * 0.0 + 3.0)
+        case "run":
+            fetches.append(products[0].op)
+    for _ in range(3):
+        found = sess.run(fetches, feeds)
+        assert (found[0] == 6.0).all()
+        assert found[2] is None if how == "run" else (found[2] == 3.0).all()
 
 
 @pytest.mark.parametrize(
@@ -460,7 +532,7 @@ def test_what_a_program_grew_from_may_go(sess: fb.Session, prepared: list[int]) 
     y, _ = delayed(chain(x))
     assert sess.run(y, {x: 1.0}) == 2.0
     (older,) = sess._master._programs.all
-    base = weakref.ref(sess._master._programs.runners[older])
+    base = weakref.ref(sess._master._programs.kept[older].runner)
     count = len(prepared)
     assert sess.run(fb.negative(y), {x: 1.0}) == -2.0
     assert prepared[count:] == [1]

@@ -147,7 +147,7 @@ def test_a_step_on_a_replaced_device_is_aborted(number: int) -> None:
         y = -h
     with fb.Session(cpus=2) as sess:
         assert sess.run(y, {x: [0.0, 0.0]}).tolist() == [-1.0, -1.0]
-        [joint] = sess._master._programs.runners.values()  # type: ignore[attr-defined]
+        [joint] = [each.runner for each in sess._master._programs.kept.values()]  # type: ignore[attr-defined]
         joint._devices[number] = Cpu(number)
         with pytest.raises(fb.errors.AbortedError, match=f"cpu:{number} is in incarnation"):
             sess.run(y, {x: [0.0, 0.0]}, timeout=60)

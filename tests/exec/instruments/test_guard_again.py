@@ -53,7 +53,7 @@ def sess() -> Iterator[fb.Session]:
 def kept(sess: fb.Session) -> int:
     """How many programs the session keeps."""
     prepared = sess._master._programs.all
-    assert {*prepared} == {*sess._master._programs.runners}
+    assert {*prepared} == {*sess._master._programs.kept}
     return len(prepared)
 
 

@@ -41,7 +41,8 @@ def runner_of(
     flat = flatten(sess.graph, fetches)
     signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
     prepared = sess._master.prepare(signature)
-    return sess._master._initialized(prepared, list(given.values()), None)
+    prepared, kept = sess._master._initialized(prepared, list(given.values()), None)
+    return prepared, kept.runner
 
 
 def run_in(

@@ -13,7 +13,7 @@ from jupyter_client.manager import start_new_kernel
 
 pytestmark = pytest.mark.lab
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Kernel:

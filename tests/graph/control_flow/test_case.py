@@ -117,6 +117,27 @@ class TestCase:
         with fb.Session() as sess:
             assert sess.run(total) == (0 + 3 + 6) + 10 * (1 + 4 + 7) + 3 * 1000
 
+    def test_loops_that_touch_what_is_theirs_are_in_any_branch(self):
+        x = fb.placeholder(fb.float32, [3])
+        total = fb.reduce_sum(x)
+        y = fb.case(
+            [
+                (total < 0, lambda: fb.map_fn(lambda t: t * t, x) * 2),
+                (total < 9, lambda: fb.scan(lambda a, t: a + t, x) * 3),
+            ],
+            lambda: fb.foldl(lambda a, t: a + t, x, initializer=x) * 4,
+        )
+        dy = fb.gradients(y, x)[0]
+        cases = [
+            ([-1.0, -2.0, 1.0], [2.0, 8.0, 2.0], [-4.0, -8.0, 4.0]),
+            ([1.0, 2.0, 3.0], [3.0, 9.0, 18.0], [9.0, 6.0, 3.0]),
+            ([4.0, 5.0, 6.0], [76.0, 80.0, 84.0], [16.0, 16.0, 16.0]),
+        ]
+        with fb.Session() as sess:
+            for at, value, slope in cases * 2:
+                found = sess.run([y, dy], {x: at})
+                assert [array.tolist() for array in found] == [value, slope]
+
     def test_what_cannot_be_is_refused(self):
         x = fb.placeholder(fb.float32, [])
         wrong_type, wrong = fb.errors.InvalidTypeError, fb.errors.InvalidArgumentError

@@ -102,6 +102,9 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
         ("x: T -> y: T", {"host_args": ("z",)}, "'z' in host_args is no input of"),
         ("x: T -> y: T", {"is_constant": True}, "a constant has the attribute 'value'"),
+        ("x: T -> y: T", {"must_be_fed": True}, "must be fed has one output and no input"),
+        ("x: T -> y: T", {"summary": "curve"}, "a summary is one of 'scalar', .*, not 'curve'"),
+        ("x: T -> y: T", {"summary": "scalar"}, "a summary has the attribute 'tag'"),
         ("x: T -> y: T, z: T", {"computes_shapes": True}, "what is known of shapes is one output"),
         ("x: N*T -> y: T", {"is_identity": True}, "an identity has one input and one output"),
         ("x: T -> y: T", {"spreads_nonfinite": ("z",)}, "'z' in spreads_nonfinite is no input of"),
@@ -114,6 +117,37 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
 def test_a_definition_is_checked(signature: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message):
         fb.OpDef("TestDefinition", signature, **{"T": fb.FLOATS, **given})
+
+
+def test_users_define_what_is_fed_and_what_is_shown() -> None:
+    given = fb.OpDef("Given", "-> y: float32", infer=lambda: fb.Shape([2]), must_be_fed=True)
+    shown = fb.OpDef(
+        "LargestSummary",
+        "x: float32 -> y: float32",
+        attributes={"tag": ""},
+        infer=lambda x, tag: fb.Shape([]),
+        kernel=lambda xp, x: xp.max(x),
+        summary="scalar",
+    )
+    x = given(name="x")
+    total = fb.reduce_sum(x)
+    shown(x, tag="largest")
+    with fb.Session() as sess:
+        kept = sess.summarize(fetches=total, series="own")
+        assert sess.run(total, {x: [1.0, 4.0]}) == 5.0
+        assert [p.value for p in kept.history.points("own/largest")] == [4.0]
+        with pytest.raises(fb.errors.InvalidArgumentError, match="must be fed with"):
+            sess.run(total)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="has no value here"):
+            sess.peek(total)
+
+
+def test_a_hint_of_the_definition_for_who_gives_strings() -> None:
+    own = fb.OpDef("Own", "x: T -> y: T", T=fb.FLOATS, for_strings="fb.strings.length(x) counts")
+    with pytest.raises(fb.errors.InvalidTypeError, match="length"):
+        own(fb.constant("a"))
+    with pytest.raises(fb.errors.InvalidTypeError, match="puts strings together"):
+        fb.add(fb.constant("a"), fb.constant("b"))
 
 
 def test_a_type_has_a_name() -> None:

@@ -174,6 +174,24 @@ def test_every_call_draws_its_own_numbers(inline: bool) -> None:
         assert not np.array_equal(first, sess.run(one, {x: np.full(8, 2.0)}))
 
 
+@INLINE
+def test_a_loop_in_a_branch_of_a_body_is_differentiated(inline: bool) -> None:
+    @fb.function(inline=inline)
+    def power(x: Any) -> Any:
+        def cubed() -> Any:
+            return fb.while_loop(lambda i, t: i < 2, lambda i, t: (i + 1, t * x), (0, x))[1]
+
+        return fb.cond(x > 0, cubed, lambda: fb.cond(x > -1, lambda: x, lambda: cubed() * 2))
+
+    x = fb.placeholder(fb.float32, [])
+    y = power(x)
+    [first] = fb.gradients(y, x)
+    [second] = fb.gradients(first, x)
+    with fb.Session() as sess:
+        for at, wanted in ((2.0, (8, 12, 12)), (-0.5, (-0.5, 1, 0)), (-2.0, (-16, 24, -24))) * 2:
+            assert tuple(sess.run([y, first, second], {x: at})) == wanted
+
+
 def test_what_a_kept_call_did_in_a_loop_has_no_gradient() -> None:
     def noisy(x: Any) -> Any:
         def body(i: Any, t: Any) -> Any:

@@ -84,14 +84,13 @@ def test_gradients_are_those_of_the_program_without_functions(
             first_order = [zeros_for(g) for g in fb.gradients(loss, [x, w])]
             second = fb.gradients(fb.add_n(first_order), [x, w])
             totals += [loss, *first_order, *map(zeros_for, second)]
-        check(graph)
         for _ in range(2):  # By the state machine, and by what is written after it.
-            assert close(sess.run(found, {x: at}), sess.run(wanted, {x: at}))
+            values = sess.run(wanted, {x: at})
+            assert close(sess.run(found, {x: at}), values)
         again = fb.Graph.from_bytes(graph.to_bytes())
         check(again)
     with fb.Session(graph=again) as sess:
-        names = [tensor.name for tensor in found]
-        assert close(sess.run(names, {"x:0": at}), sess.run([t.name for t in wanted], {"x:0": at}))
+        assert close(sess.run([tensor.name for tensor in found], {"x:0": at}), values)
 
 
 @EACH

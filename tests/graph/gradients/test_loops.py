@@ -234,6 +234,29 @@ def test_recomputing_keeps_what_entered_and_what_was_drawn(imported: bool) -> No
     assert again.total.flops > kept.total.flops
 
 
+def test_calls_are_in_loops_that_compute_again() -> None:
+    @fb.function(inline=False)
+    def grown(t: Any) -> Any:
+        return fb.cond(t > 2.0, lambda: t * 3.0, lambda: fb.exp(t) * 3.0)
+
+    x = fb.placeholder(fb.float64, [])
+    ys = [
+        fb.while_loop(
+            lambda i, _: i < 3,
+            lambda i, t: (i + 1, fb.sin(grown(fb.square(t)))),
+            (0, x),
+            recompute=recompute,
+        )[1]
+        for recompute in (False, True)
+    ]
+    firsts = [fb.gradients(y, x)[0] for y in ys]
+    seconds = [fb.gradients(first, x)[0] for first in firsts]
+    with fb.Session() as sess:
+        for at in (0.3, 1.5, -2.0):
+            for kept, again in sess.run([firsts, seconds], {x: at}):
+                assert kept == pytest.approx(again, rel=1e-12)
+
+
 @pytest.mark.parametrize("recompute", [False, True])
 def test_products_of_small_factors_are_one_product(recompute: bool) -> None:
     """What a matrix of a recurrent network's gradient is the sum of."""

@@ -268,6 +268,14 @@ CASES = [
         note="right",
     ),
     Case(
+        "SearchSorted",
+        positions.searchsorted,
+        [np.array(["a", "bb", "c"], object), np.array(["bb", "", "b"], object)],
+        lambda s, v: np.array([1, 0, 1]),
+        only=[dtypes.string],
+        note="strings",
+    ),
+    Case(
         "InvertPermutation",
         permuting.invert_permutation,
         [i([2, 0, 3, 1])],

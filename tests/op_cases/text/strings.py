@@ -52,7 +52,10 @@ def _in_unicode(method: str) -> Any:
 
 
 def _split(rows: list[bytes], sep: bytes | None, most: int) -> tuple[np.ndarray, ...]:
-    parts = [row.split(sep, most) for row in rows]
+    return _placed([row.split(sep, most) for row in rows])
+
+
+def _placed(parts: list[list[bytes]]) -> tuple[np.ndarray, ...]:
     places = [(r, k) for r, row in enumerate(parts) for k in range(len(row))]
     values = np.empty(len(places), object)
     values[:] = [part for row in parts for part in row]
@@ -219,6 +222,15 @@ CASES = [
         for sep, most in [("", -1), (",", -1), (" ", 1), ("", 1)]
     ),
     Case(
+        "StringSplit",
+        lambda x, s: string_patterns.split_op(x, s, skip_empty=True),
+        [t("a b,c", "", ", ", "de"), t(",", " ")],
+        lambda x, s: _placed([[b"a", b"b", b"c"], [], [], [b"de"]]),
+        by_value=True,
+        tensorflow=lambda tf, x, s: _tensorflow_string_split(tf, x, ", "),
+        note="several",
+    ),
+    Case(
         "StringToNumber",
         string_numbers.to_number,
         [NUMBERS],
@@ -366,6 +378,11 @@ CASES = [
         note="selected",
     ),
 ]
+
+
+def _tensorflow_string_split(tf: Any, x: Any, delimiter: str) -> Any:
+    found = tf.compat.v1.string_split(x, delimiter)
+    return found.indices, found.values, found.dense_shape
 
 
 def _tensorflow_split(tf: Any, x: Any, sep: Any, most: int) -> Any:

@@ -239,8 +239,7 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Makes live views whose turns the test takes itself, and which keep what they send."""
     import IPython
 
-    from flowbook.widgets import live_view
-    from flowbook.widgets.summaries import live as live_summaries
+    from flowbook.widgets import live_view, published_view
 
     class Turns:
         def __init__(self) -> None:
@@ -257,7 +256,7 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     turns = Turns()
     monkeypatch.setattr(IPython, "get_ipython", Shell)
     monkeypatch.setattr(live_view, "_shared", [])
-    monkeypatch.setattr(live_summaries, "publisher", turns)
+    monkeypatch.setattr(published_view, "publisher", turns)
 
     def make(sources: Any) -> Any:
         assert front_end.LIVE_VIEW in fb.SummaryView(sources)._repr_mimebundle_()[0]

@@ -49,7 +49,7 @@ class Joint:
         overseers: who is told of each part that waits.
 
     Attributes:
-        epoch, seen, whole: see `Runner`.
+        whole: see `Runner`.
     """
 
     def __init__(
@@ -80,8 +80,6 @@ class Joint:
         what = partial(_described, self._devices)
         self.whole = Undivided(gates, draws, runs_users_code=True, what=what)
         self._writes = [bool(runner.written) for runner in self._runners]
-        self.epoch = -1
-        self.seen = (-1, 0)
 
     @property
     def stage(self) -> Stage:

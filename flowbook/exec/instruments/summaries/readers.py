@@ -1,4 +1,4 @@
-"""What the outputs of each type of summary operation say: named values in the forms of events."""
+"""What the outputs of each kind of summary say: named values in the forms of events."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def _text(operation: Operation, tag: str, value: Any) -> _Read:
     return [(tag, "text", tuple([text.decode(errors="replace") for text in texts]))]
 
 
-# By type: from the operation, its tag and its outputs to names, kinds and values.
+# By `OpDef.summary`: from the operation, its tag and its outputs to names, kinds and values.
 READERS: dict[str, Callable[..., _Read]] = {
-    "ScalarSummary": _scalar,
-    "HistogramSummary": _histogram,
-    "ImageSummary": _image,
-    "TextSummary": _text,
+    "scalar": _scalar,
+    "histogram": _histogram,
+    "image": _image,
+    "text": _text,
 }

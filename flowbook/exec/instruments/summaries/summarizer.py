@@ -31,7 +31,6 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.storing import files
 
 _NAMED = 3  # Summaries that are named where others are only counted.
@@ -323,7 +322,9 @@ class _SummaryTap:
         rest = iter(values)
         for operation, tag in self._operations:
             outputs = [next(rest) for _ in operation.outputs]
-            for name, kind, value in READERS[operation.type](operation, tag, *outputs):
+            assert operation.op_def.summary is not None
+            read = READERS[operation.op_def.summary]
+            for name, kind, value in read(operation, tag, *outputs):
                 found.append(Summary(self._run, name, kind, step, now, value))
         for sink in self._rule.sinks:
             sink.add(found)
@@ -344,7 +345,7 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         frame = frame_of(place)
         if frame is not None:
             outside = f"what is outside of the loop {frame.name!r}"
-            is_scalar = operation.type == "ScalarSummary"
+            is_scalar = operation.op_def.summary == "scalar"
             return f"{outside}: last=True shows its last iteration" if is_scalar else outside
         assert isinstance(place, Branch)
         return f"what is outside of the branches of {place.pred.name!r}"
@@ -364,7 +365,7 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
             definition = source.op_def
             moves = definition.is_pure and definition.only_moves
             reads = definition.access is Access.READ and len(source.inputs) == 1
-            if (not moves and not reads) or definition is placeholder_op:
+            if (not moves and not reads) or definition.must_be_fed:
                 return source.name
             seen.add(source)
             stack.append(source)
@@ -393,7 +394,7 @@ def _uncomputable(operation: Operation, needed: set[Operation], fed: set[Tensor]
             seen.add(source)
             definition = source.op_def
             is_free = definition.is_pure or definition.owns == "variable"
-            if definition is placeholder_op or not (is_free or definition.access is Access.READ):
+            if definition.must_be_fed or not (is_free or definition.access is Access.READ):
                 return source.name
             stack.append(source)
     return None

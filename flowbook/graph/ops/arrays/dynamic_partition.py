@@ -105,7 +105,6 @@ def dynamic_partition(
         data: of any dtype; its shape begins with that of `partitions`.
         partitions: int32 of any shape, each in [0, num_partitions).
         num_partitions: how many parts there are, an int.
-        name: the operation's name.
 
     Returns:
         For each part its rows in their order, `[number of them] + data.shape[partitions.rank:]`.
@@ -201,7 +200,6 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         indices: a list of int32 tensors of any shapes: where each row goes.
         data: a list of as many tensors of one dtype; the shape of each begins with that of its
             indices, and what follows is the same for all.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `[largest index + 1, ...]`. Of rows with one index the last wins, and

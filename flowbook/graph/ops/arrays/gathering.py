@@ -268,7 +268,6 @@ def gather(
         axis: which axis of `params` they count along, negative ones from the last: an int, or a
             tensor of one; by default the first after the batch.
         batch_dims: how many first dimensions of both are a batch, each with its own indices.
-        name: the operation's name.
 
     Returns:
         A tensor of shape
@@ -392,7 +391,6 @@ def one_hot(
         off_value: a scalar of the same dtype; by default 0.
         axis: where the vectors' axis stands in the result; by default last.
         dtype: the dtype of the result; by default that of the values, or float32.
-        name: the operation's name.
     """
     axis = as_axis(axis)
     given = [v for v in (on_value, off_value) if v is not None]

@@ -139,7 +139,6 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         indices: int32 or int64 of shape [..., k]: vectors of k indices, one for each of the first
             k axes after the batch.
         batch_dims: how many first dimensions of both are a batch, each with its own indices.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `indices.shape[:-1] + params.shape[batch_dims + k:]`.
@@ -227,7 +226,6 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
         indices: int32 or int64 of shape [..., k]: vectors of k indices into the first k axes.
         updates: of any dtype and the shape `indices.shape[:-1] + shape[k:]`.
         shape: the result's shape, an int vector tensor or a sequence.
-        name: the operation's name.
 
     Raises:
         InvalidIndexError: if an index lies outside; in the run, where it is known only then.

@@ -79,7 +79,6 @@ def boolean_mask(tensor: Any, mask: Any, axis: int = 0, name: str | None = None)
         tensor: of any dtype.
         mask: a bool tensor whose shape is that of some of the tensor's axes.
         axis: the first of these axes, which become one.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `tensor.shape[:axis] + [number that hold] + tensor.shape[axis +

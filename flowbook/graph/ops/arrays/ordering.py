@@ -84,7 +84,6 @@ def sort(
         values: of a real dtype and at least one dimension.
         axis: an int, negative ones counted from the last.
         direction: "ASCENDING" or "DESCENDING".
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis or direction.
@@ -133,7 +132,6 @@ def argsort(
         axis: an int, negative ones counted from the last.
         direction: "ASCENDING" or "DESCENDING".
         stable: whether equal elements must keep their order. They always do.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis or direction.

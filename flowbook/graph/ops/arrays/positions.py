@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, halvings, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
-from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32
+from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -53,7 +53,7 @@ def _comparisons(op: Operation) -> int:
 search_sorted_op = OpDef(
     "SearchSorted",
     "sorted_sequence: T, values: T -> output: out_type",
-    T=REALS,
+    T=(*REALS, string),
     attributes={"side": "left", "out_type": int32},
     infer=_searched_shape,
     kernel=_searched,
@@ -74,11 +74,10 @@ def searchsorted(
     """Where values would have to stand in sorted rows, so that these stay sorted.
 
     Args:
-        sorted_sequence: [..., n], of a real dtype, each row sorted in ascending order.
+        sorted_sequence: [..., n], real numbers or strings, each row sorted in ascending order.
         values: [..., m], of the same dtype and the same first dimensions.
         side: "left" for the first such place, "right" for the last.
         out_type: the dtype of the result: int32 or int64.
-        name: the operation's name.
 
     Returns:
         Places in [0, n], of the values' shape.
@@ -153,7 +152,6 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Args:
         indices: int32 or int64 of any shape, each in [0, product of dims).
         dims: the shape that they count through, an int vector tensor or a sequence.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `[number of dims] + indices.shape`.

@@ -101,7 +101,6 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     Args:
         input: of any dtype.
         multiples: for each axis how often, an int vector tensor or a sequence.
-        name: the operation's name.
     """
     multiples = shape_argument(multiples)
     return tile_op(input, multiples, name=name)
@@ -179,7 +178,6 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         repeats: how often: an int scalar, or a vector with a number for each element of the axis.
         axis: an int, negative ones counted from the last; None repeats the elements of the whole
             as a vector.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there are not as many numbers as elements, or one is negative.

@@ -51,7 +51,6 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     Args:
         tensor: of any dtype.
         axis: an int or a sequence of ints, negative ones counted from the last.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis, or one is named twice.
@@ -142,7 +141,6 @@ def reverse_sequence(
         seq_lengths: int32 or int64 [batch]: the length of each sequence.
         seq_axis: the axis along which the sequences lie.
         batch_axis: the axis along which there are several.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if a length is negative or larger than the axis; in the run, where it
@@ -212,7 +210,6 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         shift: by how many places towards higher indices: an int scalar, or a vector of one for
             each axis.
         axis: an int or a sequence of ints; the shifts of one that is named twice add up.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis, or the shifts are not as many.

@@ -126,7 +126,6 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
         input: of a real dtype and at least one dimension. NaN counts as the largest.
         k: how many, an int32 scalar.
         sorted: whether they must come in order. They always do.
-        name: the operation's name.
 
     Returns:
         `.values` of shape `input.shape[:-1] + [k]`, and their int32 `.indices`. Of equal elements
@@ -196,7 +195,6 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         input: of a real dtype and at least one dimension. NaN counts as the largest.
         n: an int32 scalar in [0, length of the last axis).
         reverse: count from the largest instead of the smallest.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `input.shape[:-1]`.

@@ -149,7 +149,6 @@ def space_to_depth(
         input: images [n, height, width, depth], of any dtype.
         block_size: the height and width of a block, which divide those of the images.
         data_format: "NHWC", or "NCHW" where the channels stand before height and width.
-        name: the operation's name.
 
     Returns:
         `[n, height / block_size, width / block_size, block_size ** 2 * depth]`.
@@ -171,7 +170,6 @@ def depth_to_space(
         input: images [n, height, width, depth], the depth divisible by `block_size ** 2`.
         block_size: the height and width of a block.
         data_format: "NHWC", or "NCHW" where the channels stand before height and width.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the depth does not divide; in the run, where it is known only then.

@@ -140,7 +140,6 @@ def unique(
     Args:
         x: [n], of any dtype. NaN differs from every element, itself included.
         out_idx: the dtype of the indices: int32 or int64.
-        name: the operation's name.
         axis: where `x` has more dimensions, that along which its parts are told apart, each of
             them as a whole.
 
@@ -211,7 +210,6 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
         x: a vector of any dtype.
         y: a vector of the same dtype.
         index_dtype: the dtype of the indices: int32 or int64.
-        name: the operation's name.
 
     Returns:
         `.out`, the elements, how many only the run knows; and `.idx`, where in `x` they stand.

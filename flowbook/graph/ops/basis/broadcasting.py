@@ -82,7 +82,6 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     Args:
         input: of any dtype, and of a shape that broadcasts to `shape`.
         shape: an int vector tensor, or a sequence of ints and int scalar tensors.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if it does not broadcast; in the run, where it is known only then.
@@ -142,7 +141,6 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
     Args:
         shape_x: an int vector tensor, or a sequence of ints and int scalar tensors.
         shape_y: another, of the same dtype.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if they do not broadcast; in the run, where it is known only then.
@@ -320,7 +318,6 @@ def reduce_sum(
         axis: an int or a sequence of ints, negative ones counted from the last; None sums
             everything. Also a tensor of them, which may be one that only the run knows.
         keepdims: keep the axes, with size 1.
-        name: the operation's name.
 
     Returns:
         Sums of the input's dtype; integers wrap around.

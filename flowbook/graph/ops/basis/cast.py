@@ -44,6 +44,7 @@ cast_op = OpDef(
     is_identity=True,
     computes_shapes=True,
     elements=lambda op, known: known(op.inputs[0]),
+    for_strings="fb.strings.to_number(x) reads numbers",
     cost=elementwise(),
 )
 
@@ -55,7 +56,6 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     Args:
         x: a number tensor, also one of few bits, or a bool one.
         dtype: the wanted dtype: a number, also one of few bits, or bool.
-        name: the operation's name.
 
     Returns:
         The same values as far as `dtype` can hold them: floats lose their fraction on the way to

@@ -126,6 +126,7 @@ placeholder_op = OpDef(
     "-> output: dtype",
     attributes={"dtype": REQUIRED, "shape": UNKNOWN},
     infer=lambda dtype, shape: shape,
+    must_be_fed=True,
     cost=no_flops,
 )
 
@@ -197,7 +198,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         input: the value where nothing is fed, of any dtype.
         shape: what feeds must agree with, and the default does; None where a dimension, or all,
             may vary.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the default is not of this shape.
@@ -259,7 +259,6 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
     Args:
         input: a list of tensors.
-        name: the name scope.
     """
     return [identity(tensor) for tensor in input]
 

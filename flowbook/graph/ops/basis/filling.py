@@ -112,7 +112,6 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     Args:
         dims: its shape, an int vector tensor or a sequence of ints and int scalar tensors.
         value: a scalar of any dtype, which the result has too.
-        name: the operation's name.
     """
     dims = shape_argument(dims)
     return fill_op(dims, value, name=name)
@@ -159,7 +158,6 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tenso
     Args:
         tensor: of a number dtype, bool or string; of strings the empty one is zero.
         dtype: the result's dtype; by default the tensor's. It may be any that `zeros` takes.
-        name: the operation's name.
     """
     return _like(zeros_like_op, 0, tensor, dtype, name)
 
@@ -241,7 +239,6 @@ def range(
         delta: a real scalar of the same dtype, not 0.
         dtype: the dtype, which tensors among them are cast to; by default theirs, or what Python's
             numbers together need: int32 or float32.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if `delta` is 0; in the run, where it is known only then.
@@ -321,7 +318,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
         start: a floating-point scalar, the first.
         stop: a scalar of the same dtype, the last.
         num: how many, an int scalar of at least 1.
-        name: the operation's name.
     """
     return linspace_op(start, stop, num, name=name)
 
@@ -369,7 +365,6 @@ def eye(
         num_columns: an int scalar; by default as many as rows.
         batch_shape: the shape of a batch of equal matrices, an int vector tensor or a sequence.
         dtype: a number dtype or bool.
-        name: the operation's name.
 
     >>> import flowbook as fb
     >>> fb.eye(2, batch_shape=[5]).shape
@@ -397,7 +392,6 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
         args: for each axis a vector; others count as vectors of their elements.
         indexing: "xy" for a grid whose first two axes are swapped, as in pictures; "ij" for one
             whose axes are in the order of the arguments.
-        name: the name scope of what is built.
 
     Returns:
         For each argument a tensor of the grid's shape.

@@ -274,7 +274,6 @@ def strided_slice(x: Any, key: Any, name: str | None = None) -> Tensor:
         x: of any dtype.
         key: an int, a slice with any step, None for a new axis, Ellipsis, or a tuple of them. Ints
             may be scalar integer tensors.
-        name: the operation's name.
 
     Raises:
         InvalidIndexError: if an index is out of range; in the run, where it is known only then.

@@ -110,7 +110,6 @@ def concat(values: Sequence[Any], axis: Any, name: str | None = None) -> Tensor:
     Args:
         values: tensors of one dtype whose shapes differ in this axis at most.
         axis: an int, negative ones counted from the last, or a tensor of one.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the shapes do not fit; in the run, where it is known only then.
@@ -284,7 +283,6 @@ def split(
             ints or an int vector tensor, of which one may be -1, and is what the others leave.
         axis: an int, negative ones counted from the last, or a tensor of one.
         num: how many pieces there are; needed where the shape of a tensor of sizes is not known.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the pieces do not add up to the axis; in the run, where it is known
@@ -386,7 +384,6 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     Args:
         values: tensors of one dtype and shape: a sequence of them, or an array of their values.
         axis: where the new axis stands in the result; negative counts from the result's end.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
@@ -442,7 +439,6 @@ def unstack(
         value: of any dtype and at least one dimension.
         num: how many there are; needed where the shape does not say it.
         axis: an int, negative ones counted from the last.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the axis has not `num` elements.

@@ -104,7 +104,6 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
         input_: of any dtype.
         begin: for each axis where the block begins: an int vector tensor or a sequence.
         size: for each axis how long it is; -1 is all that remains.
-        name: the operation's name.
 
     Raises:
         InvalidIndexError: if the block leaves the tensor; in the run, where it is known only then.
@@ -303,7 +302,6 @@ def pad(
             do as well.
         constant_values: the value of a constant border, a scalar of the tensor's dtype; 0 also
             stands for False and for the empty string.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the paddings do not fit, or are more than there is to mirror.

@@ -123,7 +123,6 @@ def transpose(
         a: of any shape and dtype.
         perm: for each dimension of the result, which of `a`'s it is; None reverses them.
         conjugate: whether to take the complex conjugate, too.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if `perm` is not an order of all dimensions.

@@ -114,7 +114,6 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     Args:
         input: a tensor of any shape and dtype, or a sparse tensor.
         out_type: int32 or int64.
-        name: the operation's name.
 
     Returns:
         A vector of `out_type` with one element per dimension. What is known before the run is
@@ -317,7 +316,6 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         tensor: of any shape and dtype.
         shape: an int vector tensor, or a sequence of ints and int scalar tensors; one may be -1
             and is what is left for it: of no elements, what the dimensions other than 0 leave.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the number of elements differs; in the run, where it is known only
@@ -372,7 +370,6 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
         input: of any shape and dtype.
         axis: where it stands in the result; negative counts from the result's end. A sequence of
             ints inserts several.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the axis is out of range.
@@ -434,7 +431,6 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     Args:
         input: of any shape and dtype.
         axis: which, an int or a sequence of ints; None, or none of them, removes all that are 1.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if one of them is not 1; in the run, where it is known only then.

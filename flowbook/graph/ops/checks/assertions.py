@@ -108,7 +108,6 @@ def Assert(
         data: a list of tensors or values that the error shows.
         summarize: how many elements at the beginning and the end of each dimension it shows, 3 by
             default; -1 shows all.
-        name: the operation's name.
 
     Returns:
         The operation. It runs if it is fetched, or if something waits for it.
@@ -276,7 +275,6 @@ def assert_near(
         data: a list of tensors or values that the error shows; by default `x` and `y`.
         summarize: how many elements at the beginning and the end of each dimension it shows.
         message: what the error says first.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: in the run, if it does not hold.
@@ -311,7 +309,6 @@ def assert_rank(
         data: a list of tensors or values that the error shows; by default `x`'s shape.
         summarize: how many elements at the beginning and the end of each dimension it shows.
         message: what the error says first.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if it has another; in the run, where it is known only then.

@@ -97,7 +97,6 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     Args:
         x: of any dtype.
         shape: what its shape agrees with; None for dimensions that vary.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if it does not; in the run, where it is known only then.

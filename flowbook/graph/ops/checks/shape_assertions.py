@@ -110,7 +110,6 @@ def assert_shapes(
         summarize: how many elements at the beginning and the end of each dimension it shows, 3 by
             default; -1 shows all.
         message: what the error says first.
-        name: the operation's name.
 
     Returns:
         The operation. It runs if it is fetched, or if something waits for it.

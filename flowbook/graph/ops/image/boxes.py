@@ -104,7 +104,6 @@ def draw_bounding_boxes(
         images: [batch, height, width, channels] of a floating-point dtype, between 0 and 1.
         boxes: float32 [batch, boxes, 4], each [y1, x1, y2, x2] where 0 is the first row or column
             and 1 the last. What lies outside is not drawn, nor are boxes with y1 > y2 or x1 > x2.
-        name: the operation's name.
         colors: float32 [colors, channels], which the boxes take in turn; more channels than the
             images' are not used. By default ten colours, the first of them yellow. Where there is
             but one channel, all boxes are white.

@@ -66,7 +66,6 @@ def convert_image_dtype(
         dtype: the wanted dtype, likewise.
         saturate: replace values beyond the range of an integer dtype by its limits; without it they
             wrap around.
-        name: the operation's name.
     """
     image, wanted = convert_to_tensor(image), as_dtype(dtype)
     for used in (image.dtype, wanted):
@@ -201,7 +200,6 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: [..., 3] of any real number dtype.
-        name: the name scope.
 
     Returns:
         [..., 1] of the same dtype.
@@ -250,7 +248,6 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: [..., 3] of a floating-point dtype, in [0, 1].
-        name: the name scope.
 
     Returns:
         [..., 3] of the same dtype: the hue in [0, 1) where 0 is red, 1/3 green and 2/3 blue; the
@@ -277,7 +274,6 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: [..., 3] of a floating-point dtype; hues are in [0, 1].
-        name: the name scope.
     """
     images = _floating(images)
     hue, saturation, value = (images[..., i] for i in range(3))
@@ -298,7 +294,6 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     Args:
         image: [..., 3] of any real number dtype.
         delta: how far, a scalar in [-1, 1]; 1 is a full turn.
-        name: the name scope.
 
     Returns:
         Images of the same dtype.
@@ -317,7 +312,6 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     Args:
         image: [..., 3] of any real number dtype.
         saturation_factor: a scalar; 0 makes images grey.
-        name: the name scope.
 
     Returns:
         Images of the same dtype.
@@ -398,7 +392,6 @@ def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
 
     Args:
         image: one image or a batch of them, of any real number dtype.
-        name: the name scope.
 
     Returns:
         Images of that dtype if it is floating-point, else float32. The standard deviation that they

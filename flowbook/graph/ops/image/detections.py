@@ -167,7 +167,6 @@ def combined_non_max_suppression(
         pad_per_class: have results with as many places as all classes can fill, if these are fewer
             than `max_total_size`; else with `max_total_size`.
         clip_boxes: have coordinates between 0 and 1.
-        name: the operation's name.
 
     Returns:
         Detections: boxes, scores and classes, from the best on and then zeros, and how many.

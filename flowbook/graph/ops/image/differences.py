@@ -40,7 +40,6 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
     Args:
         images: one image or a batch of them, of any real number dtype.
-        name: the operation's name.
 
     Returns:
         A scalar, or a vector with an element for each image of a batch; of the images' dtype, or
@@ -140,7 +139,6 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         a: images [..., height, width, channels] of a real number dtype.
         b: others of the same dtype and size; the dimensions before broadcast.
         max_val: the range of their values, such as 255 or 1.0.
-        name: the name scope.
 
     Returns:
         float32, an element for each image.
@@ -173,7 +171,6 @@ def ssim(
         filter_sigma: the standard deviation of that, in pixels.
         k1: steadies the ratio of means.
         k2: steadies the ratio of variances.
-        name: the name scope.
 
     Returns:
         float32, an element for each image: the mean over windows and channels.
@@ -248,7 +245,6 @@ def ssim_multiscale(
         filter_sigma: the standard deviation of its Gaussian.
         k1: steadies the ratio of means.
         k2: steadies the ratio of variances.
-        name: the name scope.
 
     Returns:
         float32, an element for each image: the mean over channels of the product of powers. What

@@ -222,7 +222,6 @@ def sample_distorted_bounding_box(
         area_range: parts of the image's area, likewise.
         max_attempts: how often to try; after that it is the whole image.
         use_image_if_no_bounding_boxes: take the image for the object where there is none.
-        name: the operation's name.
 
     Returns:
         A named tuple: `begin` [3] and `size` [3] for `fb.slice(image, begin, size)`, of the dtype

@@ -218,7 +218,6 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
     Args:
         contents: of a file, a string scalar.
-        name: the operation's name.
 
     Returns:
         uint8 [frames, height, width, 3].
@@ -265,7 +264,6 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     Args:
         contents: of a file, a string scalar.
         output_type: int32 or int64.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: in the run, if it is no such image.
@@ -287,7 +285,6 @@ def decode_and_crop_jpeg(
         crop_window: int32 [4]: y and x of the first pixel, height and width.
         channels: as for `decode_jpeg`, and so is ratio.
         ratio: by how much to shrink the image before the part is taken.
-        name: the name scope.
 
     Returns:
         uint8 [height, width, channels].
@@ -356,7 +353,6 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
         image: uint8 or uint16 [height, width, channels]: 1 (grey), 2 (grey and opacity), 3 (red,
             green, blue) or 4 (and opacity).
         compression: from 0 (none) to 9 (the smallest), -1 for the usual one.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the shape does not fit.
@@ -435,7 +431,6 @@ def encode_jpeg(
         progressive: have the file show coarsely first.
         optimize_size: make it smaller, in more time.
         chroma_downsampling: store colours with half the resolution.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the shape does not fit.

@@ -47,7 +47,6 @@ def extract_glimpse(
         uniform_noise: what is seen outside of an image: uniform between its least and greatest
             value, or else normal with its mean and standard deviation.
         seed: decides, together with the graph's, what noise is drawn.
-        name: the name scope.
 
     Returns:
         [batch, size[0], size[1], channels].

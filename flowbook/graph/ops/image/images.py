@@ -158,7 +158,6 @@ def crop_to_bounding_box(
         offset_width: its first column.
         target_height: the number of its rows.
         target_width: the number of its columns.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if it exceeds the images; in the run, where it is known only then.
@@ -190,7 +189,6 @@ def pad_to_bounding_box(
         offset_width: the number of columns of zeros on the left.
         target_height: the number of rows of the result.
         target_width: the number of columns of the result.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if images do not fit; in the run, where it is known only then.
@@ -214,7 +212,6 @@ def resize_image_with_crop_or_pad(
         image: one image or a batch of them.
         target_height: the number of rows, an int or an int scalar tensor.
         target_width: the number of columns, likewise.
-        name: the name scope.
     """
     image = as_images(image)
     wanted = _whole("target_height", target_height), _whole("target_width", target_width)
@@ -244,7 +241,6 @@ def resize_image_with_pad(
         target_width: the number of columns, likewise.
         method: a `ResizeMethod`.
         align_corners: as for `resize_images`.
-        name: the name scope.
 
     Returns:
         The images in the dtype that `resize_images` gives.
@@ -296,7 +292,6 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
     Args:
         image: one image or a batch of them.
         central_fraction: how much of the height and the width to keep, in (0, 1].
-        name: the operation's name.
     """
     image = as_images(image)
     if isinstance(central_fraction, Arithmetic | str) or not 0 < central_fraction <= 1:
@@ -343,7 +338,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     Args:
         image: one image or a batch of them.
         k: how often, an int or an int scalar tensor.
-        name: the name scope.
     """
     image = as_images(image)
     k = _whole("k", k)

@@ -58,7 +58,6 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         image: [height, width, channels] with 1 or 3 channels, of a dtype that `convert_image_dtype`
             takes.
         jpeg_quality: from 0 to 100, an int or an int32 scalar tensor.
-        name: the name scope.
 
     Returns:
         The image's shape and dtype.
@@ -91,7 +90,6 @@ def random_jpeg_quality(
         min_jpeg_quality: from 0 on, an int; may be drawn.
         max_jpeg_quality: up to 100, larger; is not drawn.
         seed: decides, together with the graph's, what is drawn.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if these are not qualities in order.

@@ -277,7 +277,6 @@ def resize_images(
         method: a `ResizeMethod`.
         align_corners: the centres of corner pixels stay where they are.
         preserve_aspect_ratio: make images as large as fits into `size` without distortion.
-        name: the name scope.
 
     Returns:
         Images whose dtype is kept where it is floating-point, with the method NEAREST_NEIGHBOR, and
@@ -346,7 +345,6 @@ def crop_and_resize(
         crop_size: [height, width] of the crops, an int vector tensor or a sequence.
         method: "bilinear" or "nearest".
         extrapolation_value: what lies outside of images.
-        name: the name scope.
 
     Returns:
         float32 [boxes, *crop_size, channels].

@@ -179,7 +179,6 @@ def non_max_suppression(
         iou_threshold: in [0, 1]: drop a box whose intersection with a better one exceeds this part
             of their union.
         score_threshold: take only boxes of higher scores.
-        name: the operation's name.
 
     Returns:
         int32 [taken], the indices of the boxes from the best on; how many only the run knows.
@@ -218,7 +217,6 @@ def non_max_suppression_padded(
         iou_threshold: what part of their union two boxes may share.
         score_threshold: take only boxes of higher scores.
         pad_to_max_output_size: fill the indices up with zeros to `max_output_size`.
-        name: the name scope.
 
     Returns:
         `(selected_indices, valid_outputs)`: int32 [taken], or [max_output_size]; and how many of
@@ -293,7 +291,6 @@ def non_max_suppression_with_scores(
         score_threshold: take only boxes of higher scores.
         soft_nms_sigma: if it is not 0, a score is multiplied by `exp(-overlap ** 2 / (2 * sigma))`
             for each better box that is taken.
-        name: the operation's name.
 
     Returns:
         `(selected_indices, selected_scores)`: int32 [taken], from the best on; and the scores that
@@ -373,7 +370,6 @@ def non_max_suppression_overlaps(
         max_output_size: how many to take at most, an int or an int32 scalar tensor.
         overlap_threshold: in [0, 1]: drop what overlaps with a better one by more.
         score_threshold: take only what has higher scores.
-        name: the operation's name.
 
     Returns:
         int32 [taken], the indices from the best on; how many only the run knows.

@@ -214,7 +214,6 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     Args:
         input: [..., m, n] of a float of at least 32 bits or complex.
         full_matrices: whether Q is square; else it has min(m, n) columns.
-        name: the operation's name.
 
     Returns:
         Q [..., m, k] and R [..., k, n]. The gradient needs the first k columns to be independent.
@@ -285,7 +284,6 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
     Args:
         input: [..., n, n] of a float of at least 32 bits or complex.
         output_idx_type: int32 or int64.
-        name: the operation's name.
 
     Returns:
         L below the diagonal and U on it and above, together [..., n, n]; and for each row of P A
@@ -309,7 +307,6 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
         lower_upper: [..., n, n], the factors that `lu` gives.
         perm: int32 or int64 [..., n], the order of rows that it gives.
         rhs: [..., n, k] of the factors' dtype.
-        name: the last operation's name.
 
     Returns:
         [..., n, k], the x of `A x = rhs`.
@@ -339,7 +336,6 @@ def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tens
     Args:
         lower_upper: [..., n, n], the factors that `lu` gives.
         perm: int32 or int64 [..., n], the order of rows that it gives.
-        name: the last operation's name.
 
     Returns:
         [..., n, n] of the factors' dtype.

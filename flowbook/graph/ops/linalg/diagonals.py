@@ -134,7 +134,6 @@ def matrix_diag_part(
         input: [..., n, m] of any dtype but strings.
         k: which diagonal, an int; or the lowest and the highest of several.
         padding_value: what fills shorter diagonals up on the right, a number of the input's dtype.
-        name: the operation's name.
 
     Returns:
         [..., length]; of several diagonals [..., count, length], the highest first.
@@ -246,7 +245,6 @@ def matrix_diag(
             `num_cols` is not given either, a square.
         num_cols: how many columns they have, likewise.
         padding_value: what stands outside the diagonals, a number of the diagonals' dtype.
-        name: the operation's name.
 
     Returns:
         [..., rows, columns].
@@ -316,7 +314,6 @@ def matrix_set_diag(input: Any, diagonal: Any, k: Any = 0, name: str | None = No
         input: [..., n, m] of any dtype but strings.
         diagonal: the new diagonals, in the shape that `matrix_diag_part` gives.
         k: which diagonal, an int; or the lowest and the highest of several.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the diagonals do not fit; in the run, where it is known only then.
@@ -377,7 +374,6 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
         num_lower: how many diagonals below the main one to keep, an int; negative keeps all.
         num_upper: how many above it, likewise. So `(-1, 0)` is the lower triangle and `(0, -1)`
             the upper one.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there are not so many.

@@ -366,7 +366,6 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
             diagonal. `...` stands for any further dimensions, which broadcast. Without `->` the
             result has those of `...` and then, in alphabetical order, all that are named once.
         inputs: tensors of one number dtype.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the equation does not fit the inputs; in the run, where it is

@@ -83,7 +83,6 @@ def pinv(a: Any, rcond: float | None = None, name: str | None = None) -> Tensor:
         a: [..., m, n] of a float of at least 32 bits or complex.
         rcond: singular values up to `rcond` times the largest count as zero; by default
             `10 * max(m, n)` times the dtype's precision.
-        name: the operation's name.
 
     Returns:
         [..., n, m]. Its gradient is that for changes which do not change the rank.
@@ -127,7 +126,6 @@ def matrix_rank(a: Any, tol: float | None = None, name: str | None = None) -> Te
         a: [..., m, n] of a float of at least 32 bits or complex.
         tol: up to what a singular value counts as zero; by default the largest times `max(m, n)`
             times the dtype's precision.
-        name: the operation's name.
 
     Returns:
         int32 [...].

@@ -150,7 +150,6 @@ def matrix_transpose(a: Any, conjugate: bool = False, name: str | None = None) -
     Args:
         a: [..., n, m] of any dtype.
         conjugate: also conjugate complex elements.
-        name: the operation's name.
 
     Returns:
         [..., m, n].

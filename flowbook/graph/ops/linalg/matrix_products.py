@@ -179,7 +179,6 @@ def matmul(
         transpose_b: take `b` as [..., m, k] and transpose it first.
         adjoint_a: take `a` as [..., k, n]; transpose and conjugate it first.
         adjoint_b: take `b` as [..., m, k]; transpose and conjugate it first.
-        name: the operation's name.
 
     Returns:
         [..., n, m]. As with NumPy's `@`, a vector as `a` counts as a row and as `b` as a column,

@@ -106,7 +106,6 @@ def norm(
         axis: None takes all elements as one vector; an int takes vectors along it; a pair of ints
             matrices, with rows along the first of them.
         keepdims: keep the axes, with size 1.
-        name: the name scope.
 
     Returns:
         Norms, of the tensor's dtype; real ones of complex tensors.
@@ -144,7 +143,6 @@ def normalize(
         tensor: as for `norm`, and so are ord and axis.
         ord: which norm.
         axis: what are its vectors or matrices.
-        name: the name scope.
 
     Returns:
         `(normalized, norm)`: the first of the tensor's shape, NaN where the norm is 0; the norms

@@ -88,7 +88,6 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     Args:
         input: [..., n, n] of a float of at least 32 bits or complex.
         adjoint: give the inverse of the conjugate transpose.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: in the run, if a matrix is singular or holds NaN.
@@ -274,7 +273,6 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
         rhs: [..., n, m] of the same dtype, a column for each right-hand side; dimensions before
             the last two broadcast.
         adjoint: solve with the conjugate transpose of `matrix`.
-        name: the operation's name.
 
     Returns:
         [..., n, m].
@@ -343,7 +341,6 @@ def matrix_triangular_solve(
         rhs: [..., n, m] of the same dtype; dimensions before the last two broadcast.
         lower: whether the matrix is the lower triangle or the upper one.
         adjoint: solve with the conjugate transpose of that triangle.
-        name: the operation's name.
 
     Returns:
         [..., n, m].

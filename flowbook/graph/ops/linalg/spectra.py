@@ -176,7 +176,6 @@ def svd(
         tensor: [..., m, n] of a float of at least 32 bits or complex.
         full_matrices: whether U and V are square; else they have min(m, n) columns.
         compute_uv: whether to compute the vectors.
-        name: the operation's name.
 
     Returns:
         s [..., min(m, n)], real and in descending order; with `compute_uv` the tuple (s, U, V). V
@@ -270,7 +269,6 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     Args:
         tensor: [..., n, n] of a float of at least 32 bits or complex; only the lower triangle is
             read, and has the whole gradient.
-        name: the operation's name.
 
     Returns:
         e [..., n] of the input's dtype, in ascending order, and V [..., n, n], an eigenvector in

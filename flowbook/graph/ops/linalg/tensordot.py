@@ -199,7 +199,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         b: of the same dtype.
         axes: how many, an int: the last ones of `a` with the first ones of `b`; or a pair of ints
             or of sequences of them, the axes of `a` and those of `b`. It may be a constant tensor.
-        name: the operation's name.
 
     Returns:
         A tensor whose dimensions are the others of `a` and then those of `b`.

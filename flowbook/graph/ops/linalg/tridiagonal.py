@@ -152,7 +152,6 @@ def tridiagonal_solve(
             elements; "matrix" for [..., n, n].
         transpose_rhs: `rhs` is [..., k, n].
         conjugate_rhs: take the conjugate of `rhs`.
-        name: the name scope.
 
     Returns:
         [..., n, k], or [..., n], the x of `A x = rhs`.
@@ -188,7 +187,6 @@ def tridiagonal_matmul(
         diagonals: as for `tridiagonal_solve`, and so is diagonals_format.
         rhs: [..., n, k] of the same dtype.
         diagonals_format: "compact", "sequence" or "matrix".
-        name: the name scope.
 
     Returns:
         [..., n, k].

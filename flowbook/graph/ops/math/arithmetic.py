@@ -52,6 +52,7 @@ add = OpDef(
     grad=lambda op, dz: gradients_of_two(op, dz, dz),
     spreads_nonfinite=("x", "y"),
     computes_shapes=True,
+    for_strings="fb.strings.join([x, y]) puts strings together",
     cost=elementwise(),
     doc="""The sum `x + y`, elementwise with broadcasting; both of one numeric dtype.
 
@@ -114,7 +115,6 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     Args:
         x: of a numeric dtype.
         y: of the same dtype.
-        name: the operation's name.
 
     Returns:
         A quotient of their dtype; for integers of float32 (8 and 16 bits) or float64.

@@ -69,7 +69,6 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     Args:
         value: of a real dtype.
         dtype: the wanted dtype, a real one.
-        name: the operation's name.
 
     Returns:
         The values as of `cast`, those below `dtype.min` or above `dtype.max` as the limit, infinite
@@ -143,7 +142,6 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     Args:
         input: of a numeric dtype, or of floats of 8 bits.
         type: the wanted dtype, another such.
-        name: the operation's name.
 
     Returns:
         A tensor of `input`'s shape. Where `type` is smaller there is one more dimension, for the

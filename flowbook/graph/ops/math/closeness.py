@@ -22,7 +22,6 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None 
         x: of a numeric dtype.
         y: of the same dtype.
         tolerance: a positive number; see `isclose` for one that is relative to the values.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -50,7 +49,6 @@ def isclose(
         rtol: the tolerance relative to `b`.
         atol: the absolute tolerance.
         equal_nan: whether NaN is about NaN.
-        name: the name scope.
 
     Returns:
         A bool tensor. Infinities are close to their equals only.

@@ -186,7 +186,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         x: what to take where it holds. Both are computed, and otherwise all three broadcast. No
             gradient flows to the one that was not chosen, whatever it is there.
         y: what to take elsewhere.
-        name: the operation's name.
 
     Returns:
         What was chosen. Without `x` and `y`, the indices of the elements that hold, in row-major

@@ -81,7 +81,6 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     Args:
         real: float32 or float64.
         imag: of the same dtype.
-        name: the operation's name.
 
     Returns:
         complex64 or complex128.

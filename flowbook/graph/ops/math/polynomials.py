@@ -21,7 +21,6 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
         coeffs: a list of numbers or tensors of `x`'s dtype that broadcast with it, that of the
             highest power first; zeros for an empty one.
         x: of a numeric dtype.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:

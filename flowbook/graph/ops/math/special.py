@@ -220,7 +220,6 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: [..., n] of a floating-point dtype.
-        name: the name scope.
 
     Returns:
         `reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))`, of the shape [...]; -inf of

@@ -145,7 +145,6 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     Args:
         features: of a floating-point dtype; integers are made float32 first.
         alpha: the slope for negative values, a number.
-        name: the operation's name.
     """
     features = convert_to_tensor(features)
     if features.dtype.is_integer:
@@ -173,7 +172,6 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: of a floating-point dtype.
-        name: the name scope.
     """
     x = convert_to_tensor(x)
     return negative(softplus(-x), name=name)
@@ -229,7 +227,6 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
     Args:
         features: of a real dtype and at least one dimension.
-        name: the name scope.
         axis: the axis that becomes twice as long.
 
     Raises:
@@ -317,7 +314,6 @@ def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     Args:
         logits: of a floating-point dtype and at least one dimension.
         axis: an int, negative ones counted from the last.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis.
@@ -392,7 +388,6 @@ def bias_add(
         bias: [n] of the same dtype.
         data_format: channels last, such as "NHWC", whatever the number of dimensions; or "NCW",
             "NCHW", "NCDHW" for [batch, n, ...], with as many.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the sizes differ; in the run, where they are known only then.

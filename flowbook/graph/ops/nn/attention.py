@@ -46,7 +46,6 @@ def scaled_dot_product_attention(
         scale: a number or a scalar tensor; by default `1 / sqrt(d)`.
         is_causal: let a query look at no later key. The last query and the last key are at the same
             place: with n = m, query i looks at the keys up to i.
-        name: the name scope.
 
     Returns:
         [..., n, v]. A query that may look at nothing gets zeros.
@@ -154,7 +153,6 @@ def multi_head_attention(
         mask: as for `scaled_dot_product_attention`, broadcast to [batch, num_heads, n, m]: one of
             shape [batch, 1, 1, m] hides the padding of each example's keys.
         is_causal: as there.
-        name: the name scope.
 
     Returns:
         [batch, n, outputs].

@@ -232,7 +232,6 @@ def uniform_candidate_sampler(
         unique: draw no class twice.
         range_max: the number of classes.
         seed: an int that makes the draws reproducible, see `set_random_seed`.
-        name: the operation's name.
 
     Returns:
         `(sampled_candidates, true_expected_count, sampled_expected_count)`: int64 [num_sampled],
@@ -312,7 +311,6 @@ def fixed_unigram_candidate_sampler(
         shard: which part.
         unigrams: the counts, in the order of classes. The graph holds their sums as a constant.
         seed: an int that makes the draws reproducible, see `set_random_seed`.
-        name: the operation's name.
     """
     weights = _weights(unigrams, distortion, num_reserved_ids, num_shards, shard)
     if len(weights) != range_max:

@@ -86,7 +86,6 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         t: of a real dtype, or IndexedSlices, whose rows are clipped as they are.
         clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
         clip_value_max: the upper limit, likewise.
-        name: the operation's name.
 
     Returns:
         What `t` was: a tensor or IndexedSlices.
@@ -127,7 +126,6 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         clip_norm: the greatest norm, a positive scalar of `t`'s dtype, or one for each that is
             taken.
         axes: an int or a sequence of ints, over which each norm is taken; None takes all.
-        name: the name scope.
 
     Returns:
         `t`, or `t * clip_norm / norm(t)` where that norm is larger than `clip_norm`; what `t` was:
@@ -155,7 +153,6 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     Args:
         t: of a floating-point dtype.
         clip_norm: the greatest `norm(t) / size(t)`, a positive scalar of `t`'s dtype.
-        name: the name scope.
     """
     t = convert_to_tensor(t)
     average = norm(t) / cast(size(t), t.dtype)
@@ -170,7 +167,6 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
     Args:
         t_list: tensors of one floating-point dtype, IndexedSlices, or None, which does not count.
-        name: the name scope.
 
     Raises:
         InvalidTypeError: if `t_list` is no list.
@@ -199,7 +195,6 @@ def clip_by_global_norm(
         t_list: gradients, say: tensors of one floating-point dtype, IndexedSlices, or None.
         clip_norm: the greatest norm of all together, a positive scalar of their dtype.
         use_norm: their norm where it is known already; by default `global_norm(t_list)`.
-        name: the name scope.
 
     Returns:
         The list with each element scaled by `clip_norm / max(norm, clip_norm)`, None as it was; and

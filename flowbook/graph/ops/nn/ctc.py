@@ -144,7 +144,6 @@ def ctc_loss(
         ignore_longer_outputs_than_inputs: give a loss of 0 where there are more labels than steps,
             which else is an error.
         time_major: False where the inputs are [batch, time, classes].
-        name: the operation's name.
 
     Returns:
         [batch], the negative logarithm of the probability of each sequence's labels; infinite where

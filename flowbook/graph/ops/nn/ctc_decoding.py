@@ -80,7 +80,6 @@ def ctc_greedy_decoder(
             blank.
         sequence_length: int32 [batch], the number of steps of each sequence.
         merge_repeated: merge a class that repeats without a blank between.
-        name: the operation's name.
 
     Returns:
         `([decoded], neg_sum_logits)`: an int64 sparse tensor [batch, longest] of labels, and
@@ -256,7 +255,6 @@ def ctc_beam_search_decoder(
         beam_width: how many prefixes are followed.
         top_paths: how many results are wanted for each sequence, at most `beam_width`.
         merge_repeated: merge equal neighbours in the results, though a path tells them apart.
-        name: the operation's name.
 
     Returns:
         `(decoded, log_probability)`: a list of `top_paths` int64 sparse tensors [batch, longest],

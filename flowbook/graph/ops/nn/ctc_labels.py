@@ -32,7 +32,6 @@ def collapse_repeated(
     Args:
         labels: [batch, most] of int32 or int64.
         seq_length: int32 or int64 [batch], how many labels of each sequence count.
-        name: the name scope.
 
     Returns:
         `(collapsed, lengths)`: [batch, longest], filled up with zeros, and [batch], how many labels

@@ -63,7 +63,6 @@ def embedding_lookup(
         partition_strategy: where the rows of a list lie: "mod", row i in shard i % n, or "div", the
             first rows in the first shard and so on.
         max_norm: scale rows of a larger Euclidean norm down to this one; None leaves all.
-        name: the name scope.
 
     Returns:
         A tensor of shape `ids.shape + params.shape[1:]`. The gradient of a variable is
@@ -189,7 +188,6 @@ def embedding_lookup_sparse(
         combiner: "sum", "mean" (the weighted sum over the sum of weights) or "sqrtn" (over the root
             of the sum of squared weights).
         max_norm: as for `embedding_lookup`, before rows are combined.
-        name: the name scope.
 
     Returns:
         A tensor of shape `[examples] + params.shape[1:]` and the table's dtype, of half precision
@@ -244,7 +242,6 @@ def safe_embedding_lookup_sparse(
         sparse_weights: a SparseTensor of the same indices; None weighs all alike.
         combiner: as for `embedding_lookup_sparse`.
         default_id: the id of the row for an example without ids; None gives zeros.
-        name: the name scope.
         partition_strategy: as for `embedding_lookup`; here "div" is the default.
         max_norm: as for `embedding_lookup`.
 

@@ -76,7 +76,6 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     Args:
         features: of a floating-point dtype.
         beta: a number, or a tensor of the same dtype that broadcasts to the features.
-        name: the name scope.
 
     Source: Ramachandran et al., "Searching for Activation Functions", 2017.
     """
@@ -130,7 +129,6 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
         features: of a floating-point dtype.
         approximate: use `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2`, which is
             close, in place of the exact form.
-        name: the name scope.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
 

@@ -152,7 +152,6 @@ def softmax_cross_entropy_with_logits(
             logits is that of the loss, `sum(labels) * softmax(logits) - labels`.
         logits: [..., classes] of the same dtype, not normalised.
         axis: the axis of the classes, for tensors of a known rank if it is not the last.
-        name: the operation's name.
 
     Returns:
         [...], the loss of each example: the shape of the logits without that axis.
@@ -238,7 +237,6 @@ def sparse_softmax_cross_entropy_with_logits(
     Args:
         labels: [...], int32 or int64: the class of each example, in [0, classes).
         logits: [..., classes] of a floating-point dtype, not normalised.
-        name: the operation's name.
 
     Returns:
         [...] of the logits' dtype, the loss of each example.
@@ -271,7 +269,6 @@ def sigmoid_cross_entropy_with_logits(
     Args:
         labels: the wanted probabilities, of a floating-point dtype.
         logits: of the same dtype and shape; their sigmoid is the probability.
-        name: the operation's name.
 
     Returns:
         The loss of each element.
@@ -336,7 +333,6 @@ def weighted_cross_entropy_with_logits(
         logits: of the same dtype and shape; their sigmoid is the probability.
         pos_weight: the factor on the loss of "yes", of the same dtype and of a shape that
             broadcasts to the logits'. Above 1 it favours recall, below 1 precision.
-        name: the operation's name.
 
     Returns:
         The loss of each element: `pos_weight * z * -log(p) + (1 - z) * -log(1 - p)` for the label
@@ -356,7 +352,6 @@ def log_poisson_loss(
         log_input: the logarithm of the expected count, of the same dtype and shape.
         compute_full_loss: add Stirling's approximation of log(z!) for counts above 1, which does
             not change the gradient to `log_input`.
-        name: the name scope.
 
     Returns:
         The loss of each element, `exp(log_input) - targets * log_input` and the above.

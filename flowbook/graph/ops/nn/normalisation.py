@@ -76,7 +76,6 @@ def moments(
         x: of a floating-point dtype; half precision is computed in single precision.
         axes: an int or a sequence of ints; None takes all.
         keepdims: keep the axes, with size 1.
-        name: the name scope.
 
     Returns:
         `(mean, variance)`; the variance is the mean squared distance from the mean. Both are
@@ -115,7 +114,6 @@ def weighted_moments(
         axes: an int or a sequence of ints; None takes all.
         frequency_weights: not negative, of a number dtype, of a shape that broadcasts to `x`'s.
         keepdims: keep the axes, with size 1.
-        name: the name scope.
 
     Returns:
         `(mean, variance)`; NaN where all weights are 0.
@@ -146,7 +144,6 @@ def sufficient_statistics(
         shift: what is subtracted from `x` first, of a shape that broadcasts to the sums'. Something
             near the mean keeps the variance accurate; None is 0.
         keepdims: keep the axes, with size 1.
-        name: the name scope.
 
     Returns:
         `(count, sum, sum of squares, shift)`: the count is a scalar of `x`'s dtype.
@@ -184,7 +181,6 @@ def normalize_moments(
         mean_ss: their sum.
         variance_ss: the sum of their squares.
         shift: what was subtracted from them first, or None.
-        name: the name scope.
     """
     divisor = 1.0 / convert_to_tensor(counts)
     shifted = mean_ss * divisor
@@ -202,7 +198,6 @@ def l2_normalize(
         x: of a floating-point dtype.
         axis: an int or a sequence of ints; None takes all.
         epsilon: the least square of the length that is divided by, so that zeros stay zeros.
-        name: the name scope.
 
     Returns:
         `x / sqrt(max(sum(x ** 2), epsilon))`; squares neither overflow nor vanish.
@@ -242,7 +237,6 @@ def batch_normalization(
         offset: likewise, or None for 0.
         scale: likewise, or None for 1.
         variance_epsilon: a small number, so that a variance of 0 does no harm.
-        name: the name scope.
 
     Returns:
         A tensor of `x`'s shape and dtype.
@@ -284,7 +278,6 @@ def fused_batch_norm(
         data_format: "NHWC", or the like of channels last; or "NCW", "NCHW", "NCDHW" for
             [batch, channels, ...], with as many dimensions.
         is_training: whether to take the batch's own mean and variance.
-        name: the name scope.
 
     Returns:
         `(y, batch_mean, batch_variance)`: the result, and [channels] each the mean and the
@@ -401,7 +394,6 @@ def group_normalization(
         scale: [channels], or None for 1.
         offset: [channels], or None for 0.
         epsilon: a small number that is added to the variance.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if the groups do not divide the channels.
@@ -475,7 +467,6 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
 
     Args:
         value: of a number dtype and any shape.
-        name: the name scope.
     """
     value = convert_to_tensor(value)
     zeros = cast(equal(value, zeros_like(value)), float32)

@@ -106,7 +106,6 @@ def rnn_cell(
         kernel: [width + units, units].
         bias: [units], or None.
         activation: a function of a tensor.
-        name: the name scope.
 
     Returns:
         `(output, state)`, which are the same tensor [batch, units].
@@ -148,7 +147,6 @@ def lstm_cell(
         cell_clip: the largest magnitude of the memory, or None.
         projection: [units, outputs], by which the output is multiplied, or None.
         projection_clip: the largest magnitude of the projected output, or None.
-        name: the name scope.
 
     Returns:
         `(h', (c', h'))`, of which the state is an `LSTMState` if the last one was.
@@ -207,7 +205,6 @@ def gru_cell(
         candidate_kernel: [width + units, units].
         candidate_bias: [units], or None.
         activation: a function of a tensor.
-        name: the name scope.
 
     Returns:
         `(output, state)`, which are the same tensor [batch, units].

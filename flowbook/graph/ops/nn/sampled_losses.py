@@ -66,7 +66,6 @@ def sampled_softmax_loss(
         remove_accidental_hits: leave out drawn classes that are right ones of an example.
         partition_strategy: "mod" or "div", for lists of shards.
         seed: an int that makes the default draws reproducible.
-        name: the name scope.
 
     Returns:
         [batch], the loss of each example.

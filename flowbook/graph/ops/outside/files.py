@@ -58,7 +58,6 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
     Args:
         filename: a path, or a URL that fsspec knows: a string scalar.
-        name: the operation's name.
 
     Raises:
         NotFoundError: in the run, if there is no such file.
@@ -102,7 +101,6 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
     Args:
         filename: a path, or a URL that fsspec knows: a string scalar.
         contents: what is to be in it: a string scalar.
-        name: the operation's name.
 
     Raises:
         FailedPreconditionError: in the run, if it may not be written.
@@ -154,6 +152,5 @@ def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     Args:
         pattern: a path, or a URL that fsspec knows, in which `*`, `?` and `[...]` stand for
             characters of one name, and `**` for folders; or a vector of several.
-        name: the operation's name.
     """
     return matching_files_op(pattern, name=name)

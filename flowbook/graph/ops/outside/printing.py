@@ -70,7 +70,6 @@ def format(
         placeholder: what stands for an input.
         summarize: how many elements at the beginning and the end of each dimension are shown; -1
             shows all.
-        name: the operation's name.
 
     Returns:
         A string scalar. Numbers are written as NumPy prints them.
@@ -139,7 +138,6 @@ def print(
             shows all.
         sep: what stands between inputs.
         end: what stands behind the last.
-        name: the name scope.
 
     Returns:
         The operation. It runs if it is fetched, or if something waits for it.
@@ -242,7 +240,6 @@ def Print(
         first_n: print the first so many times in a session only; None prints always.
         summarize: how many elements at the beginning and the end of each dimension are shown, 3 by
             default; -1 shows all.
-        name: the operation's name.
     """
     if not isinstance(data, list | tuple):
         raise InvalidTypeError(f"what to print is a list of tensors, not {data!r}")

@@ -171,7 +171,6 @@ def py_func(
             happen in the order of construction, on the thread that runs the step, and none is
             merged with another or left out. If not, each call has a thread of its own, so that
             they may overlap and even wait for one another.
-        name: the operation's name.
         grad: builds its gradient: `grad(op, *dys)`, with the gradient of each result, gives that
             of each input, None where there is none. Another `py_func` may compute it.
 

@@ -50,7 +50,6 @@ def save_tensors(path: Any, tensors: Mapping[str, Any], name: str | None = None)
     Args:
         path: the checkpoint's, a string tensor or a text; one that is there is replaced.
         tensors: by the names that they get.
-        name: the operation's name.
 
     Returns:
         The operation. Of variables it saves what its step reads, whatever other steps write
@@ -110,7 +109,6 @@ def restore_tensors(
             tensor or a text.
         tensors: for each name in the checkpoint the dtype and the shape, of which dimensions may be
             None; or a tensor or variable that has them.
-        name: the operation's name.
 
     Returns:
         The tensors by their names.

@@ -64,6 +64,7 @@ scalar_op = OpDef(
     grad=NO_GRADIENT,
     # A float64 scalar is returned as it came.
     aliases={0: 0},
+    summary="scalar",
     cost=no_flops,
 )
 
@@ -161,6 +162,7 @@ histogram_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
+    summary="histogram",
     cost=elementwise(8),
 )
 
@@ -251,6 +253,7 @@ image_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
+    summary="image",
     cost=elementwise(4),
 )
 
@@ -283,6 +286,7 @@ text_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     aliases={0: 0},
+    summary="text",
     cost=no_flops,
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
+import numpy as np
+
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
@@ -150,7 +152,9 @@ class Queue:
         """Put in one element, as soon as there is room.
 
         Args:
-            vals: a tensor; of several components a list or tuple, or of named ones a dict.
+            vals: a tensor; of several components a list or tuple, or of named ones a dict. The only
+                component may be in a list or tuple too, as `[image]` or `(1.0,)`, where that cannot
+                be the tensor itself.
             name: the operation's name.
 
         Raises:
@@ -233,15 +237,15 @@ class Queue:
         name = self._named(name, method)
         with self.graph.as_default():
             with located(f"{op_def.type} {name!r}"):
-                given = self._components(vals)
+                given = self._components(vals, rows=op_def is enqueue_many_op)
                 tensors = [
                     convert_to_tensor(value, dtype)
                     for value, dtype in zip(given, self.dtypes, strict=True)
                 ]
             return op_def(self.handle, tensors, name=name)
 
-    def _components(self, vals: Any) -> list[Any]:
-        """What an element is made of, in order."""
+    def _components(self, vals: Any, rows: bool) -> list[Any]:
+        """What an element, or rows of them, is made of, in order."""
         names, count = self.names, len(self.dtypes)
         if names:
             if not isinstance(vals, Mapping) or set(vals) != set(names):
@@ -254,16 +258,26 @@ class Queue:
             raise InvalidArgumentError(
                 f"the components of {self.name!r} have no names", hint="give `names` to the queue"
             )
-        components = list(vals) if isinstance(vals, list | tuple) and count > 1 else [vals]
-        if count == 1 and isinstance(vals, list | tuple) and len(vals) == 1:
-            # As in TensorFlow 1: a list of the one component, unless that is itself of one row.
-            components = list(vals) if isinstance(vals[0], Tensor) else components
+        is_listed = isinstance(vals, list | tuple) and (
+            count > 1 or (len(vals) == 1 and self._lists_a_component(vals, rows))
+        )
+        components = list(vals) if is_listed else [vals]
         if len(components) != count:
             raise InvalidArgumentError(
                 f"{counted(len(components), 'component')} cannot make an element of {self.name!r}, "
                 f"which has {count}"
             )
         return components
+
+    def _lists_a_component(self, vals: Sequence[Any], rows: bool) -> bool:
+        """Whether one value in a list or tuple is the only component, as in TensorFlow 1.
+
+        Else the list is the component. Ranks tell the two apart, where they are known.
+        """
+        rank, wanted = _rank(vals[0]), self.shapes[0].rank
+        if rank is None or wanted is None:
+            return isinstance(vals, tuple) or isinstance(vals[0], Tensor | np.ndarray)
+        return rank + 1 != wanted + rows
 
     def _take(
         self, op_def: OpDef[list[Tensor]], more: tuple[Any, ...], name: str | None, method: str
@@ -307,6 +321,14 @@ def _common(shapes: Sequence[Shape]) -> Shape:
     for shape in shapes[1:]:
         found = found.generalise(shape)
     return found
+
+
+def _rank(value: Any) -> int | None:
+    """The rank of what will be a tensor, if it is known."""
+    if isinstance(value, list | tuple):
+        inside = _rank(value[0]) if value else 0
+        return None if inside is None else inside + 1
+    return Shape(getattr(value, "shape", ())).rank
 
 
 def _quoted(names: Any) -> str:

@@ -97,6 +97,13 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
                 f"component {place} is {tensor.dtype.name} {tensor.shape}, and "
                 f"{queue.op.name!r} takes {dtype.name} {wanted}"
             )
+    if is_batch:
+        lengths = sorted({tensor.shape[0] for tensor in components if tensor.shape.rank} - {None})
+        if len(lengths) > 1:
+            raise InvalidArgumentError(
+                f"the components have {' and '.join(map(str, lengths))} rows, and each element "
+                "takes one of each"
+            )
 
 
 # What takes elements out, and what puts some in; readers take the names of files.

@@ -11,13 +11,12 @@ from ml_dtypes import finfo
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, elementwise
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -28,6 +27,7 @@ from flowbook.graph.ops.math.incomplete_gamma import relative_grad_a
 from flowbook.graph.ops.random.random_numbers import (
     SEEDED,
     check_dims,
+    drawing_op,
     drawn_dtype,
     drawn_shape,
     seeded,
@@ -74,20 +74,17 @@ def gamma_gradient(op: Operation, dy: Tensor) -> Any:
     return (*(None for _ in others), sum_to_shape(-dy * slope, alpha))
 
 
-gamma_op = OpDef(
+gamma_op = drawing_op(
     "RandomGamma",
     "shape: I, alpha: T -> output: T",
     I=INDICES,
     T=FLOATS,
-    attributes={"seed": None, "graph_seed": None},
+    attributes=SEEDED,
     infer=_per_parameter,
     kernel=_gamma,
     kinds=HOST,
     host_args=("shape",),
     grad=gamma_gradient,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=300),
 )
 
@@ -114,7 +111,6 @@ def random_gamma(
         beta: the inverse scales, of `dtype`, broadcasting with `alpha`; by default 1.
         dtype: a floating-point dtype.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the name scope.
 
     Returns:
         A tensor of shape `shape + (alpha + beta).shape`. Where alpha is so small that a sample is 0
@@ -164,20 +160,15 @@ def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:
     return poisson_samples(state.reserve, dims_of(check_dims(shape)), lam, dtype)
 
 
-poisson_op = OpDef(
+poisson_op = drawing_op(
     "RandomPoisson",
     "shape: I, lam: T -> output: dtype",
     I=INDICES,
     T=FLOATS + INDICES,
-    attributes=SEEDED,
     infer=_per_parameter,
     kernel=_poisson,
     kinds=HOST,
     host_args=("shape",),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=200),
 )
 
@@ -198,7 +189,6 @@ def random_poisson(
             scalar tensors.
         dtype: of the counts: a floating-point dtype, int32 or int64.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the operation's name.
 
     Returns:
         A tensor of shape `shape + lam.shape`. A count that `dtype` cannot hold is its greatest
@@ -267,19 +257,14 @@ def _draws(op: Operation) -> int:
     return 20 * (op.inputs[0].shape.size or 0) + 40 * (op.outputs[0].shape.size or 0)
 
 
-categorical_op = OpDef(
+categorical_op = drawing_op(
     "RandomCategorical",
     "logits: T, num_samples: int32 -> output: dtype",
     T=FLOATS,
-    attributes=SEEDED,
     infer=categorical_shape,
     kernel=_categorical,
     kinds=HOST,
     host_args=("num_samples",),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=_draws,
 )
 
@@ -300,7 +285,6 @@ def random_categorical(
         num_samples: how many to draw for each row, an int or an int32 scalar tensor.
         dtype: of the classes, int32 or int64.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
-        name: the operation's name.
 
     Returns:
         [batch, num_samples], numbers in [0, classes).

@@ -11,7 +11,6 @@ from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import philox, sampling
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -20,7 +19,7 @@ from flowbook.graph.ops.basis.padding import slice as slice_of
 from flowbook.graph.ops.basis.shaping import check_vector, shape_argument
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.random.random_numbers import random_uniform, seeds
+from flowbook.graph.ops.random.random_numbers import SEEDED, drawing_op, random_uniform, seeds
 from flowbook.graph.ops.random.stateless_numbers import check_seed, start_of
 
 __all__ = ["random_crop", "random_permutation", "random_shuffle", "stateless_random_shuffle"]
@@ -34,18 +33,14 @@ def _shuffle(xp: Any, state: Any, value: Any) -> Any:
     return value[sampling.permutation(key, counter, size)]
 
 
-shuffle_op = OpDef(
+shuffle_op = drawing_op(
     "RandomShuffle",
     "value: T -> output: T",
     T=MOVABLE,
-    attributes={"seed": None, "graph_seed": None},
+    attributes=SEEDED,
     infer=same_as_input,
     kernel=_shuffle,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=no_flops,
 )
 
@@ -59,7 +54,6 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     Args:
         value: of any dtype; its rows are along the first dimension.
         seed: an int that makes the orders reproducible, see `set_random_seed`.
-        name: the operation's name.
     """
     attributes = seeds(seed)
     return shuffle_op(value, **attributes, name=name)
@@ -99,7 +93,6 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     Args:
         value: of any dtype; its rows are along the first dimension.
         seed: two ints, a tensor of int32 or int64 or a sequence.
-        name: the operation's name.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -119,7 +112,6 @@ def random_permutation(
         n: an int or an int scalar tensor.
         dtype: of the numbers, int32 or int64.
         seed: an int that makes the orders reproducible, see `set_random_seed`.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -155,7 +147,6 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         size: the part's shape: an int vector tensor, or a sequence of ints and int scalar tensors,
             with as many elements as `value` has dimensions, none above `value`'s.
         seed: an int that makes the places reproducible, see `set_random_seed`.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `size` exceeds the shape; in the run, where it is known only then.

@@ -35,7 +35,8 @@ from flowbook.graph.ops.math.arithmetic import add, minimum, multiply, subtract
 
 __all__ = ["random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
 
-SEEDED = {"dtype": REQUIRED, "seed": None, "graph_seed": None}
+SEEDED = {"seed": None, "graph_seed": None}
+_TYPED = {"dtype": REQUIRED, **SEEDED}
 
 
 def drawn_shape(shape: Tensor, *_: Any, **__: Any) -> Shape:
@@ -54,33 +55,36 @@ def check_dims(shape: Any) -> Any:
     return shape
 
 
-uniform_op = OpDef(
+def drawing_op(type: str, signature: str, **definition: Any) -> OpDef:
+    """The definition of an operation that draws from a random state of its own.
+
+    Args:
+        type: the operation type.
+        signature: as `OpDef` takes it.
+        definition: what else it takes; by default no gradient flows, and the attributes are those
+            of what draws as some dtype.
+    """
+    usual = {"attributes": _TYPED, "grad": NO_GRADIENT, "aliases": {}}
+    return OpDef(type, signature, touches=DRAWS, owns="random_state", **{**usual, **definition})
+
+
+uniform_op = drawing_op(
     "RandomUniform",
     "shape: I -> output: dtype",
     I=INDICES,
-    attributes=SEEDED,
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: xp.asarray(state.uniform(check_dims(shape), dtype)),
     host_args=("shape",),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=20),
 )
 
-normal_op = OpDef(
+normal_op = drawing_op(
     "RandomNormal",
     "shape: I -> output: dtype",
     I=INDICES,
-    attributes=SEEDED,
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: xp.asarray(state.normal(check_dims(shape), dtype)),
     host_args=("shape",),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=60),
 )
 
@@ -91,18 +95,13 @@ def _truncated(xp: Any, state: Any, shape: Any, dtype: DType) -> Any:
     return xp.asarray(sampling.truncated_normal(key, counter, dims, dtype.numpy))
 
 
-truncated_normal_op = OpDef(
+truncated_normal_op = drawing_op(
     "TruncatedNormal",
     "shape: I -> output: dtype",
     I=INDICES,
-    attributes=SEEDED,
     infer=drawn_shape,
     kernel=_truncated,
     host_args=("shape",),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=120),
 )
 
@@ -129,18 +128,13 @@ def _integers(xp: Any, state: Any, shape: Any, low: Any, high: Any, dtype: DType
     return xp.asarray(state.integers(check_dims(shape), low, high, dtype))
 
 
-uniform_int_op = OpDef(
+uniform_int_op = drawing_op(
     "RandomUniformInt",
     "shape: I, low: dtype, high: dtype -> output: dtype",
     I=INDICES,
-    attributes=SEEDED,
     infer=integers_shape,
     kernel=_integers,
     host_args=("shape", "low", "high"),
-    grad=NO_GRADIENT,
-    touches=DRAWS,
-    owns="random_state",
-    aliases={},
     cost=elementwise(flops=20),
 )
 

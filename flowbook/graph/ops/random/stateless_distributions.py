@@ -92,7 +92,6 @@ def stateless_random_gamma(
         alpha: the shape parameters, not negative, of `dtype`.
         beta: the inverse scales, of `dtype`, broadcasting with `alpha`; by default 1.
         dtype: a floating-point dtype.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `shape` ends otherwise; in the run, if an alpha is negative or NaN.
@@ -142,7 +141,6 @@ def stateless_random_poisson(
         seed: two ints, a tensor of int32 or int64 or a sequence.
         lam: their means, not negative, of a floating-point dtype, int32 or int64.
         dtype: of the counts: a floating-point dtype, int32 or int64.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if `shape` ends otherwise; in the run, if a mean is negative, NaN, or
@@ -190,7 +188,6 @@ def stateless_random_categorical(
         num_samples: how many to draw for each row, an int or an int32 scalar tensor.
         seed: two ints, a tensor of int32 or int64 or a sequence.
         dtype: of the classes, int32 or int64.
-        name: the operation's name.
 
     Returns:
         [batch, num_samples], numbers in [0, classes).

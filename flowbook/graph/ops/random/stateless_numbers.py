@@ -130,7 +130,6 @@ def stateless_random_uniform(
         minval: the lower limit, included; of `dtype`.
         maxval: the upper limit, excluded; by default 1 for floats; needed for integers.
         dtype: a floating-point dtype, int32 or int64.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if integers have no `maxval`, or one not above `minval`.
@@ -188,7 +187,6 @@ def stateless_random_normal(
         mean: of `dtype`, of a shape that broadcasts to `shape`.
         stddev: the standard deviation, likewise.
         dtype: a floating-point dtype.
-        name: the operation's name.
     """
     return _normal(stateless_normal_op, shape, seed, mean, stddev, dtype, name)
 
@@ -210,6 +208,5 @@ def stateless_truncated_normal(
         mean: of `dtype`, of a shape that broadcasts to `shape`.
         stddev: the standard deviation before the ends are cut off, likewise.
         dtype: a floating-point dtype.
-        name: the operation's name.
     """
     return _normal(stateless_truncated_op, shape, seed, mean, stddev, dtype, name)

@@ -137,7 +137,6 @@ def bincount(
         minlength: the least number of counts.
         maxlength: the greatest number of counts; larger numbers do not count.
         dtype: the dtype of the counts, where there are no weights.
-        name: the operation's name.
 
     Returns:
         A vector as long as the largest number needs, within the limits; with weights, sums of them
@@ -227,7 +226,6 @@ def histogram_fixed_width_bins(
             those from the highest on in the last; NaN is in the first.
         nbins: how many bins, at least 1.
         dtype: int32 or int64.
-        name: the operation's name.
 
     Returns:
         Numbers from 0 to `nbins - 1`, of the shape of `values`.
@@ -287,7 +285,6 @@ def count_nonzero(
         axis: an int or a sequence of ints, negative ones counted from the last; None takes all.
         keepdims: keep the axes, with size 1.
         dtype: the dtype of the counts.
-        name: the name scope.
     """
     x = convert_to_tensor(input)
     wanted = _numeric_dtype(dtype)
@@ -374,7 +371,6 @@ def confusion_matrix(
         num_classes: how many classes there are; by default as many as the largest number needs.
         dtype: the dtype of the counts.
         weights: [n] of a numeric dtype: what each example counts; by default 1.
-        name: the operation's name.
 
     Returns:
         [num_classes, num_classes], labels in rows and predictions in columns.

@@ -20,7 +20,6 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: of a real dtype and any shape, read row by row.
-        name: the name scope.
     """
     return _ordered(x, less_equal, name)
 
@@ -31,7 +30,6 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 
     Args:
         x: of a real dtype and any shape, read row by row.
-        name: the name scope.
     """
     return _ordered(x, less, name)
 

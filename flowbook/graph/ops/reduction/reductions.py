@@ -300,7 +300,6 @@ def argmax(
         input: of a real dtype or bool, of at least one dimension.
         axis: an int, negative ones counted from the last, or a tensor of one; None is the first.
         output_type: int32 or int64.
-        name: the operation's name.
 
     Returns:
         Indices, of the input's shape without the axis. A NaN is found before any number, as by

@@ -244,7 +244,6 @@ def cumsum(
         axis: an int, negative ones counted from the last, or a tensor of one.
         exclusive: sum the elements before each, without itself: the first sum is 0.
         reverse: go from the end of the axis to its beginning.
-        name: the operation's name.
 
     Returns:
         Sums, of the shape and dtype of `x`; integers wrap around.

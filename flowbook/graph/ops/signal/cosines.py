@@ -100,7 +100,6 @@ def dct(
         n: signals are cut to this length, or filled up with zeros; by default m.
         axis: the last one, -1.
         norm: None, or "ortho" for an orthogonal map (not of type 1).
-        name: the operation's name.
 
     Returns:
         [..., n] of the input's dtype. Without `norm` sums count inner elements twice.

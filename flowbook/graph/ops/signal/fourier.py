@@ -126,7 +126,6 @@ def fft(input: Any, name: str | None = None) -> Tensor:
 
     Args:
         input: [..., n] of complex64 or complex128.
-        name: the operation's name.
 
     Returns:
         A tensor of the input's shape and dtype, not scaled.
@@ -359,7 +358,6 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
         input_tensor: [..., n] of float32 or float64.
         fft_length: the signals are cut to this length, or filled up with zeros; an int or a
             sequence of one, by default n.
-        name: the operation's name.
 
     Returns:
         complex64 or complex128 [..., fft_length // 2 + 1]: the other half of the spectrum is the
@@ -380,7 +378,6 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
         input_tensor: [..., m] of complex64 or complex128.
         fft_length: how long the signals are, an int or a sequence of one; by default
             `2 * (m - 1)`. Spectra are cut to `fft_length // 2 + 1`, or filled up with zeros.
-        name: the operation's name.
 
     Returns:
         float32 or float64 [..., fft_length].

@@ -162,7 +162,6 @@ def frame(
             what does not fill a frame is left out.
         pad_value: a scalar of the signal's dtype.
         axis: along which dimension it moves.
-        name: the name scope.
 
     Returns:
         [..., frames, frame_length, ...], the two in place of the axis.
@@ -214,7 +213,6 @@ def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Te
     Args:
         signal: [..., frames, frame_length] of a number dtype.
         frame_step: how many samples one frame is from the next, an int.
-        name: the operation's name.
 
     Returns:
         [..., samples], with `(frames - 1) * frame_step + frame_length` samples; none of no frames.

@@ -82,7 +82,6 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
 
     Args:
         log_mel_spectrograms: [..., bands] of float32 or float64, logarithms; their number is known.
-        name: the name scope.
 
     Returns:
         The same shape and dtype: the orthogonal cosine transform but for the first, which is larger

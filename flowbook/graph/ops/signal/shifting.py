@@ -22,7 +22,6 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     Args:
         x: of any dtype and of known rank.
         axes: an int or a sequence of ints; None for all.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if there is no such axis.

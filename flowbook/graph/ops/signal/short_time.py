@@ -63,7 +63,6 @@ def stft(
         window_fn: what each frame is multiplied by: called with its length and `dtype=`, it gives
             weights. None leaves frames as they are.
         pad_end: fill up the last frames with zeros, where samples are left.
-        name: the name scope.
 
     Returns:
         [..., frames, fft_length // 2 + 1], complex64 or complex128.
@@ -129,7 +128,6 @@ def inverse_stft(
         fft_length: how many samples were transformed.
         window_fn: what each frame is multiplied by, or None. The one that undoes `stft` is
             `inverse_stft_window_fn(frame_step)`.
-        name: the name scope.
 
     Returns:
         [..., samples], with `(frames - 1) * frame_step + frame_length` samples. Those at the ends
@@ -189,7 +187,6 @@ def mdct(
             such that the squares of overlapping halves add up to 1.
         pad_end: fill up the last frame with zeros, where samples are left.
         norm: None, or "ortho" for an orthogonal map.
-        name: the name scope.
 
     Returns:
         [..., frames, frame_length // 2] of the signals' dtype.
@@ -218,7 +215,6 @@ def inverse_mdct(
         mdcts: [..., frames, frame_length // 2], float32 or float64; the last dimension is known.
         window_fn: as for `mdct`, and so is norm.
         norm: None, or "ortho".
-        name: the name scope.
 
     Returns:
         [..., samples], with `(frames + 1) * (frame_length // 2)` samples. Those of the first and

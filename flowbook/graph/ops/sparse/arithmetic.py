@@ -198,27 +198,26 @@ sparse_dense_add = OpDef(
 )
 
 
-def _elementwise(op_def: OpDef, a: Any, b: Any, name: str | None) -> SparseTensor:
+def _elementwise(op_def: OpDef, a: Any, b: Any) -> SparseTensor:
     """A function of two elements; where only one has an element, the other's is zero."""
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
-    with x.graph.as_default(), name_scope(name or f"Sparse{op_def.type}"):
-        _check_two(x, y)
-        indices, segments = sparse_union(x.indices, x.dense_shape, y.indices, y.dense_shape)
-        count = strided_slice(shape_op(indices), 0)
-        own = strided_slice(shape_op(x.values), 0)
-        left = unsorted_segment_sum(x.values, strided_slice(segments, np.s_[:own]), count)
-        right = unsorted_segment_sum(y.values, strided_slice(segments, np.s_[own:]), count)
-        values = op_def(left, right)
-        return SparseTensor(indices, values, _shape_of_both(x, y))
+    _check_two(x, y)
+    indices, segments = sparse_union(x.indices, x.dense_shape, y.indices, y.dense_shape)
+    count = strided_slice(shape_op(indices), 0)
+    own = strided_slice(shape_op(x.values), 0)
+    left = unsorted_segment_sum(x.values, strided_slice(segments, np.s_[:own]), count)
+    right = unsorted_segment_sum(y.values, strided_slice(segments, np.s_[own:]), count)
+    values = op_def(left, right)
+    return SparseTensor(indices, values, _shape_of_both(x, y))
 
 
+@composed("SparseMaximum")
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The larger of two sparse tensors' elements, zero where one of them has none.
 
     Args:
         sp_a: a SparseTensor of a real dtype.
         sp_b: one of the same dtype and dense shape.
-        name: the name scope.
 
     Returns:
         A SparseTensor with an element, maybe zero, wherever one of them has one.
@@ -226,12 +225,13 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     Raises:
         InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
     """
-    return _elementwise(arithmetic.maximum, sp_a, sp_b, name)
+    return _elementwise(arithmetic.maximum, sp_a, sp_b)
 
 
+@composed("SparseMinimum")
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The smaller of two sparse tensors' elements. Arguments, result, errors as `maximum`."""
-    return _elementwise(arithmetic.minimum, sp_a, sp_b, name)
+    return _elementwise(arithmetic.minimum, sp_a, sp_b)
 
 
 # Reductions
@@ -301,7 +301,6 @@ def reduce_sum(
         sp_input: a SparseTensor of a number dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[0, 1], [2, 0], [2, 1]], [5, 7, 1], [3, 2])
@@ -332,7 +331,6 @@ def reduce_max(
         sp_input: a SparseTensor of a real dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
-        name: the name scope.
     """
     x = SparseTensor.from_value(sp_input)
 
@@ -424,7 +422,6 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
 
     Args:
         sp_input: a SparseTensor of a floating-point dtype, of at least two dimensions.
-        name: the name scope.
 
     Returns:
         A SparseTensor with the same indices, whose elements add up to 1 along the last dimension.

@@ -101,7 +101,6 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
     Args:
         sp_input: a SparseTensor; repeated indices stay, in the order in which they come.
-        name: the name scope.
 
     Raises:
         InvalidIndexError: in the run, if an index lies outside the dense shape.
@@ -124,7 +123,6 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
         sp_input: a SparseTensor.
         perm: for each dimension of the result which one of the input it is, a list of ints; by
             default the reverse.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `perm` is not a permutation.
@@ -216,7 +214,6 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     Args:
         sp_input: a SparseTensor.
         shape: the new dense shape, a list of ints or an int vector; one of them may be -1.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if the shapes differ in size; in the run, where it is known only then.
@@ -244,7 +241,6 @@ def expand_dims(sp_input: Any, axis: int = -1, name: str | None = None) -> Spars
     Args:
         sp_input: a SparseTensor of known rank.
         axis: where the new dimension stands in the result, negative ones from its end.
-        name: the name scope.
     """
     x = SparseTensor.from_value(sp_input)
     at = in_range(as_axis(axis), known_rank(x) + 1)

@@ -346,7 +346,6 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
         sp_input: a SparseTensor of int32 or int64, each in [0, vocab_size): the last dimension
             lists a set's members.
         vocab_size: an int, how many numbers there are.
-        name: the name scope.
 
     Returns:
         A bool tensor of shape `sp_input.shape[:-1] + [vocab_size]`.
@@ -379,7 +378,6 @@ def eye(
         num_rows: how many rows, an int.
         num_columns: how many columns; by default as many.
         dtype: the dtype of the ones.
-        name: the name scope.
     """
     dims = [num_rows, num_rows if num_columns is None else num_columns]
     rows, columns = integers(dims).tolist()

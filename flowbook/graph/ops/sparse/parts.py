@@ -99,7 +99,6 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
         sp_input: a SparseTensor.
         start: where the part begins, one int per dimension, each at least 0.
         size: how much of each dimension it takes; what exceeds the tensor is left out.
-        name: the name scope.
 
     Returns:
         A SparseTensor whose indices count from `start`.
@@ -121,7 +120,6 @@ def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> 
         sp_input: a SparseTensor of known rank.
         num_split: how many parts. Where they do not come out even, the first are longer by one.
         axis: the dimension, negative ones from the last.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if there are more parts than the dimension is long, where it is known.

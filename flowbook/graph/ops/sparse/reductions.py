@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.masking import boolean_mask
@@ -58,23 +58,18 @@ def _of_any_rank(
 
 
 def _reduced(
-    what: str,
-    combine: Callable[..., Tensor],
-    sp_input: Any,
-    axis: Any,
-    keepdims: bool,
-    name: str | None,
+    combine: Callable[..., Tensor], sp_input: Any, axis: Any, keepdims: bool
 ) -> SparseTensor:
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or what):
-        taken = _of_any_rank if x.shape.rank is None else _of_known_rank
-        indices, shape = taken(x, as_axes(axis), keepdims)
-        none = strided_slice(indices, np.s_[:0])
-        found, segments = sparse_union(indices, shape, none, shape)
-        values = combine(x.values, segments, strided_slice(shape_op(found), 0))
-        return SparseTensor(found, values, shape)
+    taken = _of_any_rank if x.shape.rank is None else _of_known_rank
+    indices, shape = taken(x, as_axes(axis), keepdims)
+    none = strided_slice(indices, np.s_[:0])
+    found, segments = sparse_union(indices, shape, none, shape)
+    values = combine(x.values, segments, strided_slice(shape_op(found), 0))
+    return SparseTensor(found, values, shape)
 
 
+@composed("SparseReduceSumSparse")
 def reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> SparseTensor:
@@ -84,7 +79,6 @@ def reduce_sum_sparse(
         sp_input: a SparseTensor of a number dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
-        name: the name scope.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[0, 1], [2, 0], [2, 1]], [5, 7, 1], [3, 2])
@@ -92,10 +86,10 @@ def reduce_sum_sparse(
     ...     print(sess.run(fb.sparse.reduce_sum_sparse(x, axis=1)).values)
     [5 8]
     """
-    how = sp_input, axis, keepdims, name
-    return _reduced("SparseReduceSumSparse", unsorted_segment_sum, *how)
+    return _reduced(unsorted_segment_sum, sp_input, axis, keepdims)
 
 
+@composed("SparseReduceMaxSparse")
 def reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> SparseTensor:
@@ -103,5 +97,4 @@ def reduce_max_sparse(
 
     What is not there does not count as zero. Arguments as for `reduce_sum_sparse`.
     """
-    how = sp_input, axis, keepdims, name
-    return _reduced("SparseReduceMaxSparse", unsorted_segment_max, *how)
+    return _reduced(unsorted_segment_max, sp_input, axis, keepdims)

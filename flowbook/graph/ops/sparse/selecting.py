@@ -75,7 +75,6 @@ def retain(sp_input: Any, to_retain: Any, name: str | None = None) -> SparseTens
     Args:
         sp_input: a SparseTensor of n elements.
         to_retain: [n] bools.
-        name: the name scope.
 
     Returns:
         A SparseTensor of the same dense shape.
@@ -118,7 +117,6 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     Args:
         a: IndexedSlices.
         mask_indices: the indices of the rows to leave out, a vector of the dtype of `a.indices`.
-        name: the name scope.
 
     Raises:
         InvalidTypeError: if `a` is something else.
@@ -192,7 +190,6 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     Args:
         sp_input: a SparseTensor of at least one dimension.
         default_value: the value of what is added, a scalar of its dtype.
-        name: the name scope.
 
     Returns:
         A named tuple of the SparseTensor, in order of rows, and a bool vector that is true where
@@ -282,7 +279,6 @@ def reset_shape(sp_input: Any, new_shape: Any = None, name: str | None = None) -
         sp_input: a SparseTensor.
         new_shape: the dense shape, nowhere smaller than the old one; by default the smallest that
             all indices lie in.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if the new shape has another rank or is smaller somewhere; in the

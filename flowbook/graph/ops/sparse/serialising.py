@@ -162,7 +162,6 @@ def deserialize_many(
         serialized_sparse: a vector of strings, as `serialize_many` makes them.
         dtype: that of the values.
         rank: that of each of the tensors; the result has one dimension more, before the others.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: in the run, if something of another dtype or rank was serialized.

@@ -54,7 +54,6 @@ def temporary_variable(
     Args:
         shape: its shape, fully known.
         dtype: its dtype.
-        name: the operation's name.
         var_name: what `destroy_temporary_variable` calls it; by default the operation's type.
 
     Raises:
@@ -149,7 +148,6 @@ def destroy_temporary_variable(ref: Any, var_name: str, name: str | None = None)
     Args:
         ref: the variable, or what the last write to it gave.
         var_name: its name, as `temporary_variable` was given it.
-        name: the operation's name.
 
     Raises:
         NotFoundError: if it is not the temporary variable of that name.

@@ -282,7 +282,6 @@ def assign_slice(ref: Variable, key: Any, value: Any, name: str | None = None) -
         key: which part: an int, a slice with any step, None for a new axis, Ellipsis, or a tuple of
             them, as in `ref[key]`. Ints may be scalar integer tensors.
         value: of the variable's dtype, and of a shape that broadcasts to the part's.
-        name: the operation's name.
 
     Returns:
         The variable's value afterwards, all of it.
@@ -328,7 +327,6 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
     Args:
         ref: a scalar variable of dtype int32 or int64.
         limit: an int.
-        name: the operation's name.
 
     Returns:
         The value before: in each run another, whichever thread runs.

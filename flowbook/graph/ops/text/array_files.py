@@ -68,7 +68,6 @@ def decode_npy(contents: Any, dtype: Any, shape: Any = None, name: str | None = 
         contents: of a .npy file, a string scalar, as `read_file` or a `WholeFileReader` gives it.
         dtype: that of the array.
         shape: what is known of its shape; None is nothing.
-        name: the operation's name.
 
     Raises:
         DataLossError: in the run, if it is damaged, or holds Python objects.
@@ -137,7 +136,6 @@ def decode_npz(
     Args:
         contents: of a .npz file, a string scalar.
         arrays: what to read, by name: a dtype and a shape, of which dimensions may be None.
-        name: the operation's name.
 
     Returns:
         The arrays by their names.
@@ -167,7 +165,6 @@ def decode_parquet(
     Args:
         contents: of a file, a string scalar, as `read_file` or a `WholeFileReader` gives it.
         columns: what to read: the dtype of each column by its name.
-        name: the operation's name.
 
     Returns:
         The columns by their names: vectors of one length.

@@ -172,7 +172,6 @@ def decode_csv(
         field_delim: what stands between fields, one character.
         use_quote_delim: whether double quotes enclose fields, in which two of them mean one;
             otherwise they are characters like others.
-        name: the operation's name.
         na_value: what counts as empty besides nothing.
         select_cols: which fields there are defaults for, in ascending order; all by default.
 

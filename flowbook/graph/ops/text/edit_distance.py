@@ -143,7 +143,6 @@ def edit_distance(
         truth: another, of the same dtype and rank.
         normalize: divide each distance by the length of the truth; where that is empty and the
             hypothesis is not, it is infinite.
-        name: the operation's name.
 
     Returns:
         float32 of rank n - 1, a distance for each sequence.

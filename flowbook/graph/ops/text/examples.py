@@ -111,7 +111,6 @@ def parse_example(
         serialized: a string vector, each element an example as bytes.
         features: what to read, by name: `FixedLenFeature`, `FixedLenSequenceFeature`,
             `VarLenFeature`, or by a name of one's own `SparseFeature`.
-        name: the operation's name.
 
     Returns:
         By name a tensor [n, *shape] for each feature of fixed length, [n, steps, *shape] for each

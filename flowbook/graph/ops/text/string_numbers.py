@@ -67,8 +67,10 @@ def _read(number: type, text: bytes) -> Any:
         # Python's own marks for readers are no part of numbers elsewhere.
         if b"_" in text:
             raise ValueError
+        if number is float and b"x" in text.lower():
+            return float.fromhex(text.decode("ascii"))
         return number(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         what = "whole number" if number is int else "number"
         raise InvalidArgumentError(f"{text!r:.60} is no {what}") from None
 
@@ -78,12 +80,11 @@ to_number_op = _of_text("StringToNumber", "out_type", _to_number, out_type=float
 
 @to_number_op.front
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The numbers that strings spell.
+    """The numbers that strings spell; floats also to the base of 16, as C does: "0x1F", "0x1.8p3".
 
     Args:
         input: a string tensor.
         out_type: float32, float64, int32 or int64.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: in the run, if a string is no number, or too large an integer.
@@ -189,7 +190,6 @@ def as_string(
         width: the least length; shorter ones are filled up on the left.
         fill: what with: "0", or else spaces; "-" fills on the right, "+" shows the sign always,
             and " " leaves room for it.
-        name: the operation's name.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -239,7 +239,6 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
     Args:
         input: a string tensor.
         num_buckets: an int; results are in [0, num_buckets).
-        name: the operation's name.
 
     Returns:
         int64, of the shape of `input`.
@@ -277,7 +276,6 @@ def to_hash_bucket_strong(
         input: a string tensor.
         num_buckets: an int; results are in [0, num_buckets).
         key: two ints of 64 bits.
-        name: the operation's name.
 
     Returns:
         int64, of the shape of `input`, as TensorFlow gives it.
@@ -310,7 +308,6 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
     Args:
         input: a string tensor.
         pad: fill up with "=" to a multiple of four characters.
-        name: the operation's name.
     """
     return encode_base64_op(input, pad=bool(pad), name=name)
 
@@ -389,7 +386,6 @@ def decode_raw(
         input_bytes: a string tensor; all strings have one length, a multiple of the dtype's.
         out_type: a number dtype or bool.
         little_endian: whether the least significant byte comes first.
-        name: the operation's name.
 
     Returns:
         A tensor with one dimension more, along which the numbers of a string lie.

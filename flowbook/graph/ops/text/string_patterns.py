@@ -7,6 +7,7 @@ that is not UTF-8 comes out as it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -160,7 +161,6 @@ def regex_replace(
         rewrite: a string scalar in which `\0` stands for the match, `\1` to `\9` for what its
             groups matched, and `\\` for a backslash.
         replace_global: replace all matches, or else the first.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the pattern or the rewrite is not valid; in the run, where it is
@@ -197,19 +197,39 @@ regex_full_match = OpDef(
 )
 
 
-def _split_shape(input: Tensor, sep: Tensor, maxsplit: int) -> list[Shape]:
+def _split_shape(input: Tensor, sep: Tensor, maxsplit: int, skip_empty: bool) -> list[Shape]:
     if input.shape.rank not in (None, 1):
         raise InvalidArgumentError(f"what to split is a vector, not of shape {input.shape}")
-    _known_text("sep", sep)
+    if sep.shape.rank not in (None, 0, 1):
+        raise InvalidArgumentError(f"'sep' is a scalar or a vector, not of shape {sep.shape}")
     return [Shape((None, 2)), Shape((None,)), Shape((2,))]
 
 
-def _split(xp: Any, input: Any, sep: Any, maxsplit: int) -> Any:
+def _splitter(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
+    """What makes parts of a string."""
+    if sep.ndim == 0:
+        # No separator means any white space, of which several in a row are one.
+        between = sep.item() or None
+        return lambda text: text.split(between, maxsplit)
+    if sep.ndim > 1:
+        raise InvalidArgumentError(f"'sep' is a scalar or a vector, not of shape {list(sep.shape)}")
+    if maxsplit != -1:
+        raise InvalidArgumentError("'maxsplit' counts separators of one kind, not of several")
+    separators = sep.tolist()
+    if b"" in separators:
+        raise InvalidArgumentError("of several separators none is empty")
+    if not separators:
+        return lambda text: [text[i : i + 1] for i in range(len(text))]
+    divide = re.compile(b"|".join(map(re.escape, separators))).split
+    return lambda text: divide(text) if text else []
+
+
+def _split(xp: Any, input: Any, sep: Any, maxsplit: int, skip_empty: bool) -> Any:
     if input.ndim != 1:
         raise InvalidArgumentError(f"what to split is a vector, not of shape {list(input.shape)}")
-    # No separator means any white space, of which several in a row are one.
-    between = _scalar_text("sep", sep) or None
-    rows = [text.split(between, maxsplit) for text in input.tolist()]
+    rows = [*map(_splitter(sep, maxsplit), input.tolist())]
+    if skip_empty:
+        rows = [[part for part in row if part] for row in rows]
     counts = np.array([len(row) for row in rows], np.int64)
     indices = np.empty((int(counts.sum()), 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
@@ -222,7 +242,7 @@ def _split(xp: Any, input: Any, sep: Any, maxsplit: int) -> Any:
 split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "StringSplit",
     "input: string, sep: string -> indices: int64, values: string, shape: int64",
-    attributes={"maxsplit": -1},
+    attributes={"maxsplit": -1, "skip_empty": False},
     infer=_split_shape,
     kernel=_split,
     kinds=HOST,
@@ -234,15 +254,22 @@ split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
 
 @split_op.front
 @composed("StringSplit")
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
+def split(
+    input: Any,
+    sep: Any = None,
+    maxsplit: int = -1,
+    skip_empty: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
     """Strings split at separators.
 
     Args:
         input: a string vector, or a single string.
         sep: a string scalar; None or "" splits at white space, of which several in a row are one
-            and that at the ends counts for nothing.
-        maxsplit: at how many separators at most; -1 splits at all.
-        name: the name scope.
+            and that at the ends counts for nothing. Or a string vector: splits at each of its
+            strings, the first that fits, and where there are none between all bytes.
+        maxsplit: at how many separators at most; -1 splits at all, as several kinds have to.
+        skip_empty: leave out empty parts.
 
     Returns:
         The parts [strings, places], sparse: a row for each string.
@@ -256,5 +283,6 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     input = convert_to_tensor(input, string)
     if input.shape.rank == 0:
         input = reshape(input, [1])
-    parts = split_op(input, "" if sep is None else sep, maxsplit=maxsplit)
+    sep = convert_to_tensor("" if sep is None else sep, string)
+    parts = split_op(input, sep, maxsplit=maxsplit, skip_empty=bool(skip_empty))
     return SparseTensor(*parts)

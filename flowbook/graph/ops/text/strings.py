@@ -69,7 +69,6 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     Args:
         inputs: a list of string tensors that broadcast.
         separator: what stands between two of them.
-        name: the operation's name.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
@@ -134,7 +133,6 @@ def reduce_join(
             row-major order.
         keepdims: keep the axes, with size 1.
         separator: what stands between two strings.
-        name: the operation's name.
     """
     axes = axes_or_tensor(axis, inputs)
     return reduce_join_op(
@@ -186,7 +184,6 @@ def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
 
     Args:
         input: a string tensor.
-        name: the operation's name.
         unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
     """
     return length_op(input, unit=unit, name=name)
@@ -237,7 +234,6 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         pos: where parts begin, int32 or int64, broadcasting with `input`; negative ones count from
             the end.
         len: how long they are, of the same dtype, likewise.
-        name: the operation's name.
         unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
 
     Raises:

@@ -78,42 +78,13 @@ def _output(
     return Shape.of((data[0], *between, weights[-1]))
 
 
-def _convolved(input: Tensor, filters: Tensor, **how: Any) -> Shape:
-    return _output(input.shape, filters.shape, **how)
-
-
-def agreeing(what: str, gradients: Tensor, output: Shape) -> Shape:
+def _agreeing(what: str, gradients: Tensor, output: Shape) -> Shape:
     """What gradients and the output that they belong to say together about its shape."""
     if not gradients.shape.is_compatible_with(output):
         raise InvalidArgumentError(
             f"{what} has the shape {gradients.shape}, but the convolution's output {output}"
         )
     return gradients.shape.merge(output)
-
-
-def shape_of_inputs(output: Callable[..., Shape]) -> Callable[..., Shape]:
-    """Infers what the gradient of the input is like, by what the output is of two shapes."""
-
-    def infer(input_sizes: Tensor, filters: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
-        check_vector("input_sizes", input_sizes)
-        count = len(how["strides"])
-        weights = of_rank("'filters'", filters.shape, count)
-        data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
-        found = agreeing("'out_backprop'", out_backprop, output(data, filters.shape, **how))
-        assert found.dims is not None
-        return data.merge((found.dims[0], *(None,) * count, weights[-2]))
-
-    return infer
-
-
-def _filter_shape(input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
-    check_vector("filter_sizes", filter_sizes)
-    count = len(how["strides"])
-    data = of_rank("the input", input.shape, count)
-    weights = Shape.of(of_rank("'filters'", shape_from(filter_sizes), count))
-    output = agreeing("'out_backprop'", out_backprop, _output(input.shape, weights, **how))
-    assert output.dims is not None
-    return weights.merge((*(None,) * count, data[-1], output.dims[-1]))
 
 
 def window_flops(output: Shape, filters: Shape) -> int:
@@ -124,68 +95,111 @@ def window_flops(output: Shape, filters: Shape) -> int:
     return 2 * size * prod(d for d in filters.dims[:-1] if d is not None)
 
 
-def _gradient(op: Operation, dy: Tensor) -> Any:
-    input, filters = op.inputs
-    how = op.attributes
-    return (
-        input_gradient_op(shape_of(input), filters, dy, **how),
-        filter_gradient_op(input, shape_of(filters), dy, **how),
+def with_gradients(
+    type: str,
+    output: Callable[..., Shape],
+    kernels: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
+    flops: Callable[[Shape, Shape], int],
+    is_depthwise: bool = False,
+) -> tuple[OpDef, OpDef, OpDef]:
+    """A convolution, its gradient by the input, and that by the filters.
+
+    Args:
+        type: the convolution's; those of the gradients are named after it.
+        output: gives the output's shape for those of input and filters, and the attributes.
+        kernels: one for each of the three.
+        flops: what it takes for an output and filters of these shapes: as much as either gradient.
+        is_depthwise: whether the filters' last dimension is not the output's.
+    """
+
+    def output_shape(input: Tensor, filters: Tensor, **how: Any) -> Shape:
+        return output(input.shape, filters.shape, **how)
+
+    def input_shape(
+        input_sizes: Tensor, filters: Tensor, out_backprop: Tensor, **how: Any
+    ) -> Shape:
+        check_vector("input_sizes", input_sizes)
+        count = len(how["strides"])
+        weights = of_rank("'filters'", filters.shape, count)
+        data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
+        found = _agreeing("'out_backprop'", out_backprop, output(data, filters.shape, **how))
+        assert found.dims is not None
+        return data.merge((found.dims[0], *(None,) * count, weights[-2]))
+
+    def filter_shape(
+        input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **how: Any
+    ) -> Shape:
+        check_vector("filter_sizes", filter_sizes)
+        count = len(how["strides"])
+        data = of_rank("the input", input.shape, count)
+        weights = Shape.of(of_rank("'filters'", shape_from(filter_sizes), count))
+        found = _agreeing("'out_backprop'", out_backprop, output(input.shape, weights, **how))
+        assert found.dims is not None
+        last = None if is_depthwise else found.dims[-1]
+        return weights.merge((*(None,) * count, data[-1], last))
+
+    def gradient(op: Operation, dy: Tensor) -> Any:
+        input, filters = op.inputs
+        how = op.attributes
+        return (
+            by_input(shape_of(input), filters, dy, **how),
+            by_filters(input, shape_of(filters), dy, **how),
+        )
+
+    def gradient_by_input(op: Operation, dx: Tensor) -> Any:
+        _, filters, dy = op.inputs
+        how = op.attributes
+        return None, by_filters(dx, shape_of(filters), dy, **how), forward(dx, filters, **how)
+
+    def gradient_by_filters(op: Operation, dw: Tensor) -> Any:
+        input, _, dy = op.inputs
+        how = op.attributes
+        return by_input(shape_of(input), dw, dy, **how), None, forward(input, dw, **how)
+
+    attributes = {"strides": REQUIRED, "padding": REQUIRED, "dilations": REQUIRED}
+    forward: OpDef = OpDef(
+        type,
+        "input: T, filters: T -> output: T",
+        T=FLOATS,
+        attributes=attributes,
+        infer=output_shape,
+        kernel=kernels[0],
+        grad=gradient,
+        aliases={},
+        cost=lambda op: flops(op.outputs[0].shape, op.inputs[1].shape),
     )
+    by_input: OpDef = OpDef(
+        f"{type}BackpropInput",
+        "input_sizes: I, filters: T, out_backprop: T -> output: T",
+        T=FLOATS,
+        I=INDICES,
+        attributes=attributes,
+        infer=input_shape,
+        kernel=kernels[1],
+        host_args=("input_sizes",),
+        grad=gradient_by_input,
+        aliases={},
+        # Each output of the forward convolution spreads over a window of all input channels.
+        cost=lambda op: flops(op.inputs[2].shape, op.inputs[1].shape),
+    )
+    by_filters: OpDef = OpDef(
+        f"{type}BackpropFilter",
+        "input: T, filter_sizes: I, out_backprop: T -> output: T",
+        T=FLOATS,
+        I=INDICES,
+        attributes=attributes,
+        infer=filter_shape,
+        kernel=kernels[2],
+        host_args=("filter_sizes",),
+        grad=gradient_by_filters,
+        aliases={},
+        cost=lambda op: flops(op.inputs[2].shape, op.outputs[0].shape),
+    )
+    return forward, by_input, by_filters
 
 
-def _gradient_of_input_gradient(op: Operation, dx: Tensor) -> Any:
-    _, filters, dy = op.inputs
-    how = op.attributes
-    return None, filter_gradient_op(dx, shape_of(filters), dy, **how), conv_op(dx, filters, **how)
-
-
-def _gradient_of_filter_gradient(op: Operation, dw: Tensor) -> Any:
-    input, _, dy = op.inputs
-    how = op.attributes
-    return input_gradient_op(shape_of(input), dw, dy, **how), None, conv_op(input, dw, **how)
-
-
-_ATTRIBUTES = {"strides": REQUIRED, "padding": REQUIRED, "dilations": REQUIRED}
-
-conv_op: OpDef = OpDef(
-    "Convolution",
-    "input: T, filters: T -> output: T",
-    T=FLOATS,
-    attributes=_ATTRIBUTES,
-    infer=_convolved,
-    kernel=convolve,
-    grad=_gradient,
-    aliases={},
-    cost=lambda op: window_flops(op.outputs[0].shape, op.inputs[1].shape),
-)
-
-input_gradient_op: OpDef = OpDef(
-    "ConvolutionBackpropInput",
-    "input_sizes: I, filters: T, out_backprop: T -> output: T",
-    T=FLOATS,
-    I=INDICES,
-    attributes=_ATTRIBUTES,
-    infer=shape_of_inputs(_output),
-    kernel=input_gradient,
-    host_args=("input_sizes",),
-    grad=_gradient_of_input_gradient,
-    aliases={},
-    # Each output of the forward convolution spreads over a window of all input channels.
-    cost=lambda op: window_flops(op.inputs[2].shape, op.inputs[1].shape),
-)
-
-filter_gradient_op: OpDef = OpDef(
-    "ConvolutionBackpropFilter",
-    "input: T, filter_sizes: I, out_backprop: T -> output: T",
-    T=FLOATS,
-    I=INDICES,
-    attributes=_ATTRIBUTES,
-    infer=_filter_shape,
-    kernel=filter_gradient,
-    host_args=("filter_sizes",),
-    grad=_gradient_of_filter_gradient,
-    aliases={},
-    cost=lambda op: window_flops(op.inputs[2].shape, op.outputs[0].shape),
+conv_op, input_gradient_op, filter_gradient_op = with_gradients(
+    "Convolution", _output, (convolve, input_gradient, filter_gradient), window_flops
 )
 
 
@@ -272,7 +286,6 @@ def convolution(
         strides: how far the window moves: an int, or one for each dimension between; 1 by default.
         dilations: the distance of a window's elements, likewise.
         data_format: such as "NHWC", or "NCHW" for channels first; last by default.
-        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the rank of both is unknown, or as for `conv2d`.

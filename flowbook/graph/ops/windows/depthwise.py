@@ -9,23 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
-from flowbook.graph.ops.basis.shaping import check_vector, shape_of
 from flowbook.graph.ops.windows.convolution import (
     Ints,
-    agreeing,
     attributes_of,
     conv2d,
     of_rank,
-    shape_of_inputs,
     window_flops,
+    with_gradients,
 )
 from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chunks, placed, wide
 from flowbook.graph.ops.windows.layouts import layout_of
@@ -50,15 +44,6 @@ def _output(
     last = None if channels is None or multiplier is None else channels * multiplier
     between = output_dims(Shape.of(data), weights[:-2], strides, dilations, padding, 1)
     return Shape.of((data[0], *between, last))
-
-
-def _filter_shape(input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
-    check_vector("filter_sizes", filter_sizes)
-    count = len(how["strides"])
-    data = of_rank("the input", input.shape, count)
-    weights = Shape.of(of_rank("'filters'", shape_from(filter_sizes), count))
-    agreeing("'out_backprop'", out_backprop, _output(input.shape, weights, **how))
-    return weights.merge((*(None,) * count, data[-1], None))
 
 
 def _repeated(xp: Any, x: Any, multiplier: int) -> Any:
@@ -142,76 +127,17 @@ def _filter_gradient(
     return total.reshape(dims).astype(input.dtype, copy=False)
 
 
-def _gradient(op: Operation, dy: Tensor) -> Any:
-    input, filters = op.inputs
-    how = op.attributes
-    return (
-        input_gradient_op(shape_of(input), filters, dy, **how),
-        filter_gradient_op(input, shape_of(filters), dy, **how),
-    )
-
-
-def _gradient_of_input_gradient(op: Operation, dx: Tensor) -> Any:
-    _, filters, dy = op.inputs
-    how = op.attributes
-    return (
-        None,
-        filter_gradient_op(dx, shape_of(filters), dy, **how),
-        depthwise_op(dx, filters, **how),
-    )
-
-
-def _gradient_of_filter_gradient(op: Operation, dw: Tensor) -> Any:
-    input, _, dy = op.inputs
-    how = op.attributes
-    return input_gradient_op(shape_of(input), dw, dy, **how), None, depthwise_op(input, dw, **how)
-
-
 def _flops(output: Shape, filters: Shape) -> int:
     """Each element of the output sees one channel only."""
     return window_flops(output, Shape.of((*filters.dims[:-2], 1)) if filters.dims else filters)
 
 
-_ATTRIBUTES = {"strides": REQUIRED, "padding": REQUIRED, "dilations": REQUIRED}
-
-depthwise_op: OpDef = OpDef(
+depthwise_op, input_gradient_op, filter_gradient_op = with_gradients(
     "DepthwiseConvolution",
-    "input: T, filters: T -> output: T",
-    T=FLOATS,
-    attributes=_ATTRIBUTES,
-    infer=lambda input, filters, **how: _output(input.shape, filters.shape, **how),
-    kernel=_forward,
-    grad=_gradient,
-    aliases={},
-    cost=lambda op: _flops(op.outputs[0].shape, op.inputs[1].shape),
-)
-
-input_gradient_op: OpDef = OpDef(
-    "DepthwiseConvolutionBackpropInput",
-    "input_sizes: I, filters: T, out_backprop: T -> output: T",
-    T=FLOATS,
-    I=INDICES,
-    attributes=_ATTRIBUTES,
-    infer=shape_of_inputs(_output),
-    kernel=_input_gradient,
-    host_args=("input_sizes",),
-    grad=_gradient_of_input_gradient,
-    aliases={},
-    cost=lambda op: _flops(op.inputs[2].shape, op.inputs[1].shape),
-)
-
-filter_gradient_op: OpDef = OpDef(
-    "DepthwiseConvolutionBackpropFilter",
-    "input: T, filter_sizes: I, out_backprop: T -> output: T",
-    T=FLOATS,
-    I=INDICES,
-    attributes=_ATTRIBUTES,
-    infer=_filter_shape,
-    kernel=_filter_gradient,
-    host_args=("filter_sizes",),
-    grad=_gradient_of_filter_gradient,
-    aliases={},
-    cost=lambda op: _flops(op.inputs[2].shape, op.outputs[0].shape),
+    _output,
+    (_forward, _input_gradient, _filter_gradient),
+    _flops,
+    is_depthwise=True,
 )
 
 
@@ -234,7 +160,6 @@ def depthwise_conv2d(
         dilations: the distance of a window's elements: an int or [vertical, horizontal]; strides
             other than 1 go with it.
         data_format: as for `conv2d`.
-        name: the operation's name.
 
     Returns:
         [batch, new height, new width, channels * multiplier]; channel `c * multiplier + m` is
@@ -271,7 +196,6 @@ def separable_conv2d(
         pointwise_filter: [1, 1, channels * multiplier, channels out].
         strides: of the depthwise convolution, as for `conv2d`; and so are padding, dilations and
             data_format.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if `pointwise_filter` is larger than 1 by 1, or as for `conv2d`.

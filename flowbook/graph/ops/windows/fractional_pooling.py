@@ -211,7 +211,6 @@ def fractional_max_pool(
             which there are two, are in a random order.
         overlapping: whether windows share the rows and columns where they meet.
         seed: decides, together with the graph's, where they lie.
-        name: the name scope.
 
     Returns:
         A FractionalPool: the output, and where the windows lie along height and width.

@@ -201,7 +201,6 @@ def dilation2d(
         strides: how far the window moves: an int, 2 ints, or [1, ..., 1] with 4.
         dilations: the distance of a window's elements, likewise.
         padding: "SAME" or "VALID".
-        name: the operation's name.
 
     Returns:
         [batch, out_height, out_width, channels].
@@ -233,7 +232,6 @@ def erosion2d(
         strides: how far the window moves.
         dilations: the distance of a window's elements.
         padding: "SAME" or "VALID".
-        name: the name scope.
     """
     turned = reverse(convert_to_tensor(kernel), [0, 1])
     dilated = dilation2d(negative(value), turned, strides, dilations, padding)

@@ -129,7 +129,6 @@ def extract_image_patches(
         rates: how far the pixels that a window sees are apart: [1, height, width, 1].
         padding: "VALID" where the window stays within the image, "SAME" where zeros around it give
             a place for every stride.
-        name: the operation's name.
 
     Returns:
         `[n, rows of places, columns of places, window's height * width * depth]`.

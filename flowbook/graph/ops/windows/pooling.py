@@ -234,7 +234,6 @@ def max_pool(
             maximum.
         data_format: "NHWC", or "NCHW" for the channels before [height, width], in what is given
             for each axis too.
-        name: the operation's name.
 
     Returns:
         [batch, new height, new width, channels], or as `data_format` says. Where a window holds
@@ -270,7 +269,6 @@ def avg_pool(
     Args:
         input: [batch, height, width, channels], of a floating-point dtype.
         ksize: a window's size, as for `max_pool`, and so are strides, padding and data_format.
-        name: the operation's name.
 
     Returns:
         [batch, new height, new width, channels], or as `data_format` says.
@@ -335,7 +333,6 @@ def max_pool_with_argmax(
         ksize: as for `max_pool`, and so are strides and padding.
         data_format: "NHWC".
         include_batch_in_index: count the images before each too.
-        name: the operation's name.
 
     Returns:
         `(output, argmax)`: `max_pool`'s output, and for each of its elements the int64 index of

@@ -9,11 +9,12 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.transfer.refusals import rank_of
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.saving.rules.elementwise import number
 from flowbook.onnx.saving.rules.shaping import axes_of
 from flowbook.onnx.saving.rules.types import Rules
-from flowbook.onnx.saving.writer import Writer, rank_of
+from flowbook.onnx.saving.writer import Writer
 
 
 def reduced(w: Writer, type: str, x: str, axes: list[int] | None, keepdims: bool) -> str:

@@ -9,9 +9,10 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.transfer.refusals import rank_of
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.saving.rules.types import Rules
-from flowbook.onnx.saving.writer import Writer, rank_of
+from flowbook.onnx.saving.writer import Writer
 
 
 def axes_of(axis: Any) -> list[int] | None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.transfer.refusals import rank_of
 from flowbook.onnx.saving.rules.types import Rules
-from flowbook.onnx.saving.writer import Writer, rank_of
+from flowbook.onnx.saving.writer import Writer
 
 
 def _first(w: Writer, x: str, rank: int) -> str:

@@ -42,7 +42,7 @@ def test_every_executor_tells_the_same(executor: str) -> None:
     with fb.Session() as sess:
         sess.run(y, {p: True})
         sess.run(y, {p: True})
-        (runner,) = sess._master._programs.runners.values()  # type: ignore[attr-defined]
+        (runner,) = [kept.runner for kept in sess._master._programs.kept.values()]  # type: ignore[attr-defined]
         getattr(runner, executor)([np.bool_(False)])
         assert sess.trips == {"outer": 5, "outer/inner": 35, "choice/small": 3}
         assert sides_of(sess) == {"outer/inner/limit": 1, "choice": 0}

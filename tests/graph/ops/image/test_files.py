@@ -133,6 +133,9 @@ def test_jpeg_there_and_back(channels: int) -> None:
         assert np.abs(found.astype(int) - given).mean() < 2
     small = evaluate(image.decode_jpeg(contents, ratio=4))
     assert small.shape == (6, 8, channels)
+    for ratio, shape in ((2, (3, 4)), (4, (2, 2)), (8, (1, 1))):
+        odd = image.encode_jpeg(given[:5, :7])
+        assert evaluate(image.decode_jpeg(odd, ratio=ratio)).shape == (*shape, channels)
     lean, full = (value(image.encode_jpeg(given, quality=q)) for q in (10, 95))
     assert len(lean) < len(full)
     assert evaluate(image.decode_jpeg(contents, 4 - channels)).shape[2] == 4 - channels

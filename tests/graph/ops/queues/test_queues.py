@@ -156,6 +156,24 @@ def test_components_go_together(sess: fb.Session) -> None:
     assert found[1].tolist() == [[b"c", b"d"], [b"e", b"f"]]
 
 
+def test_the_only_component_may_be_in_a_list(sess: fb.Session) -> None:
+    """As in TensorFlow 1, where it always is; ranks tell it from a list that is the component."""
+    numbers, rows = fb.FIFOQueue(9, fb.int32, shapes=[[]]), fb.FIFOQueue(9, fb.int32, shapes=[[1]])
+    puts = [numbers.enqueue([1]), numbers.enqueue((2,)), numbers.enqueue([fb.constant(3)])]
+    puts += [numbers.enqueue_many(vals) for vals in ([4], [[5, 6]], ([7],), [np.array([8])])]
+    for put in puts:
+        sess.run(put)
+    assert sess.run(numbers.dequeue_many(8)).tolist() == [*range(1, 9)]
+    for put in (rows.enqueue([1]), rows.enqueue([[2]]), rows.enqueue_many([[3]])):
+        sess.run(put)
+    assert sess.run(rows.dequeue_many(3)).tolist() == [[1], [2], [3]]
+    unknown = fb.FIFOQueue(9, fb.int32)
+    for vals in ((1,), [fb.constant(2)], [np.array([3, 4])], [5]):
+        sess.run(unknown.enqueue(vals))
+    taken = unknown.dequeue()
+    assert [sess.run(taken).tolist() for _ in range(4)] == [1, 2, [3, 4], [5]]
+
+
 def test_named_components_are_dicts(sess: fb.Session) -> None:
     queue = fb.FIFOQueue(10, [fb.int32, fb.float32], shapes=[[], []], names=["i", "f"])
     sess.run(queue.enqueue({"i": 1, "f": 2.0}))
@@ -202,6 +220,8 @@ def test_elements_that_do_not_fit_are_refused_where_they_are_built() -> None:
         queue.enqueue((1, [1.0, 2.0, 3.0]))
     with pytest.raises(fb.errors.InvalidArgumentError, match=r"int32 \[\], and 'q' takes int32"):
         queue.enqueue_many((1, [[1.0, 2.0]]))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="have 1 and 2 rows"):
+        queue.enqueue_many(([1, 2], [[1.0, 2.0]]))
 
 
 def test_elements_that_do_not_fit_are_refused_in_the_run(sess: fb.Session) -> None:

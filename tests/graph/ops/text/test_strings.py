@@ -64,6 +64,10 @@ def test_parts() -> None:
         text(strings.substr("äöü", 4, 1, unit="UTF8_CHAR"))
     with pytest.raises(Error, match="not negative"):
         text(strings.substr("hello", 1, -1))
+    with pytest.raises(Error, match="none is empty"):
+        text(strings.split("hello", ["l", ""]).values)
+    with pytest.raises(Error, match="'maxsplit' counts"):
+        text(strings.split("hello", ["l", "e"], 1).values)
 
 
 def test_letters_beyond_ascii() -> None:
@@ -88,6 +92,18 @@ def test_split() -> None:
     sep = fb.placeholder(fb.string, [])
     with fb.Session() as sess:
         assert sess.run(strings.split("a-b", sep).values, {sep: "-"}).tolist() == [b"a", b"b"]
+
+
+def test_split_at_several() -> None:
+    lines = ["a.b,c", "", ",;", "a;.b"]
+    parts = strings.split(lines, [",", ";.", "."])
+    assert text(parts.values) == [b"a", b"b", b"c", b"", b";", b"a", b"b"]
+    assert text(parts.dense_shape) == [4, 3]
+    parts = strings.split(lines, [",", ";"], skip_empty=True)
+    assert text(parts.values) == [b"a.b", b"c", b"a", b".b"]
+    assert text(parts.indices) == [[0, 0], [0, 1], [3, 0], [3, 1]]
+    assert text(strings.split(" a  b ", " ", skip_empty=True).values) == [b"a", b"b"]
+    assert text(strings.split(["ab", "", "é"], []).values) == [b"a", b"b", b"\xc3", b"\xa9"]
 
 
 def test_patterns_in_the_run() -> None:
@@ -156,7 +172,8 @@ def test_patterns_have_the_syntax_of_re2() -> None:
 
 def test_numbers() -> None:
     assert text(strings.to_number(["nan", "-inf", "1e400"], fb.float64))[1:] == [-np.inf, np.inf]
-    for wrong in ("", "1_0", "x", "1.5e", "0x10"):
+    assert text(strings.to_number(["0xF", "-0X1.8p1"])) == [15.0, -3.0]
+    for wrong in ("", "1_0", "x", "1.5e", "0xg", "0x1p9999"):
         with pytest.raises(Error, match="is no number"):
             text(strings.to_number(wrong))
     for wrong in ("1.0", "x", "1_0"):
@@ -225,6 +242,7 @@ def test_raw_bytes() -> None:
         (lambda: strings.regex_replace("a", ["a"], "b"), "'pattern' is a scalar"),
         (lambda: strings.regex_full_match("a", "*"), "no regular expression"),
         (lambda: strings.split([["a"]]), "a vector"),
+        (lambda: strings.split("a", [["a"]]), "a scalar or a vector"),
         (lambda: strings.to_number("1", fb.bool), "not bool"),
         (lambda: strings.to_number(1.0), "string"),
         (lambda: strings.as_string([1], precision=2), "for floats"),

@@ -47,12 +47,12 @@ def _numbers(node: Node, tensor: Any) -> list[Any]:
 
 
 def _gather(node: Node, x: Any, indices: Any) -> Any:
-    axis = node.axis(node.get("axis", 0), node.rank(x))
+    axis = node.along(x, 0)
     return fb.gather(x, non_negative(node, indices, sizes(node, x)[axis]), axis)
 
 
 def _gather_elements(node: Node, x: Any, indices: Any) -> Any:
-    axis = node.axis(node.get("axis", 0), node.rank(x))
+    axis = node.along(x, 0)
     along = non_negative(node, indices, sizes(node, x)[axis])
     return fb.gather_nd(x, coordinates(node, indices, axis, along))
 
@@ -71,7 +71,7 @@ def _places(node: Node, x: Any, indices: Any, batch: int = 0) -> Any:
 
 
 def _scatter_elements(node: Node, x: Any, indices: Any, updates: Any) -> Any:
-    axis = node.axis(node.get("axis", 0), node.rank(x))
+    axis = node.along(x, 0)
     along = non_negative(node, indices, sizes(node, x)[axis])
     return _scattered(node, x, coordinates(node, indices, axis, along), updates)
 
@@ -106,7 +106,7 @@ def _scattered(node: Node, x: Any, places: Any, updates: Any) -> Any:
 
 def _tensor_scatter(node: Node, cache: Any, update: Any, indices: Any = None) -> Any:
     rank = node.rank(cache)
-    axis = node.axis(node.get("axis", -2), rank)
+    axis = node.along(cache, -2)
     dims = sizes(node, update)
     place = fb.reshape(
         fb.range(fb.cast(fb.convert_to_tensor(dims[axis]), fb.int64)),

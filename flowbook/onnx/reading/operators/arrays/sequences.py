@@ -41,7 +41,7 @@ def _erase(node: Node, sequence: Any, position: Any = None) -> Any:
 
 
 def _split(node: Node, x: Any, split: Any = None) -> Any:
-    axis = node.axis(node.get("axis", 0), node.rank(x))
+    axis = node.along(x, 0)
     if split is None:
         node.spend(node.size(x, axis))
         parts = fb.split(x, node.size(x, axis), axis)

@@ -88,8 +88,7 @@ def _concat(node: Node, *inputs: Any) -> Any:
 
 
 def _split(node: Node, x: Any, sizes_input: Any = None) -> Any:
-    rank = node.rank(x)
-    axis = node.axis(node.get("axis", 0), rank)
+    axis = node.along(x, 0)
     count = node.output_count
     given = node.get("split") if node.opset < 13 else node.known(sizes_input)
     if given is None and sizes_input is not None:

@@ -100,14 +100,6 @@ def _prelu(node: Node, x: Any, slope: Any) -> Any:
     return fb.where(x < zero, x * slope, x)
 
 
-def _or_equal(less: bool) -> Any:
-    return binary(fb.less_equal if less else fb.greater_equal)
-
-
-def _sum(node: Node, *inputs: Any) -> Any:
-    return reduce(fb.add, inputs)
-
-
 def _dropout(node: Node, x: Any, ratio: Any = None, training: Any = None) -> Any:
     is_training = False
     if node.opset >= 12 and training is not None:
@@ -150,12 +142,12 @@ TABLE: Table = {
     "Exp": unary(fb.exp),
     "Floor": unary(fb.floor),
     "Greater": binary(fb.greater),
-    "GreaterOrEqual": _or_equal(False),
+    "GreaterOrEqual": binary(fb.greater_equal),
     "Identity": lambda node, x: fb.identity(x) if isinstance(x, Tensor) else x,
     "IsInf": _is_inf,
     "IsNaN": unary(fb.is_nan),
     "Less": binary(fb.less),
-    "LessOrEqual": _or_equal(True),
+    "LessOrEqual": binary(fb.less_equal),
     "Log": unary(fb.log),
     "Max": folded(fb.maximum),
     "Mean": _mean,
@@ -174,7 +166,7 @@ TABLE: Table = {
     "Sinh": unary(fb.sinh),
     "Sqrt": unary(fb.sqrt),
     "Sub": binary(fb.subtract),
-    "Sum": _sum,
+    "Sum": folded(fb.add),
     "Tan": unary(fb.tan),
     "Tanh": unary(fb.tanh),
     "Where": lambda node, condition, x, y: fb.where(condition, x, y),

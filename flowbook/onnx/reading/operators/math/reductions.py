@@ -57,8 +57,7 @@ def _floating(function: Any) -> Any:
 
 def _argument(function: Any) -> Any:
     def translated(node: Node, x: Any) -> Any:
-        rank = node.rank(x)
-        axis = node.axis(node.get("axis", 0), rank)
+        axis = node.along(x, 0)
         if node.get("select_last_index", 0):
             size = x.shape.dims[axis]
             size = fb.shape(x, fb.int64)[axis] if size is None else size
@@ -82,7 +81,7 @@ def _running(function: Any) -> Any:
 
 def _top_k(node: Node, x: Any, k: Any = None) -> Any:
     rank = node.rank(x)
-    axis = node.axis(node.get("axis", -1), rank)
+    axis = node.along(x, -1)
     count: Any = fb.constant(node.get("k")) if node.opset < 10 else fb.reshape(k, [])
     known = node.known(count)
     count = fb.cast(count, fb.int32) if known is None else int(known)

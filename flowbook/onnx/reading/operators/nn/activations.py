@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flowbook.onnx.reading import vocabulary as fb
 from flowbook.onnx.reading.node import Node
 from flowbook.onnx.reading.operators.math.arithmetic import like, unary
 from flowbook.onnx.reading.operators.sizes import matrix_at
-from flowbook.onnx.reading.operators.types import Table
+from flowbook.onnx.reading.operators.types import Table, Translation
 
 
-def _elu(node: Node, x: Any) -> Any:
-    alpha = node.get("alpha", 1.0)
+def _affine(x: Any, alpha: float, beta: float) -> Any:
+    return x * like(x, alpha) + like(x, beta)
+
+
+def _elu(x: Any, alpha: float) -> Any:
     if alpha == 1.0:
         return fb.nn.elu(x)
     return fb.where(x > like(x, 0), x, like(x, alpha) * fb.expm1(fb.minimum(x, like(x, 0))))
+
+
+def _hard_sigmoid(x: Any, alpha: float, beta: float) -> Any:
+    return fb.clip_by_value(_affine(x, alpha, beta), like(x, 0), like(x, 1))
+
+
+def _scaled_tanh(x: Any, alpha: float, beta: float) -> Any:
+    return like(x, alpha) * fb.tanh(x * like(x, beta))
+
+
+def _thresholded(x: Any, alpha: float) -> Any:
+    return fb.where(x > like(x, alpha), x, fb.zeros_like(x))
+
+
+# Activations that numbers determine, which are attributes of nodes, and lists of recurrent ones:
+# a function of the tensor and the numbers, and what these are by default.
+BY_NUMBERS: dict[str, tuple[Callable[..., Any], dict[str, float]]] = {
+    "Affine": (_affine, {"alpha": 1.0, "beta": 0.0}),
+    "Elu": (_elu, {"alpha": 1.0}),
+    "HardSigmoid": (_hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "LeakyRelu": (fb.nn.leaky_relu, {"alpha": 0.01}),
+    "ScaledTanh": (_scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
+    "ThresholdedRelu": (_thresholded, {"alpha": 1.0}),
+}
+
+
+def _by_numbers(type: str) -> Translation:
+    function, defaults = BY_NUMBERS[type]
+    return lambda node, x: function(x, *(node.get(k, value) for k, value in defaults.items()))
 
 
 def _celu(node: Node, x: Any) -> Any:
@@ -31,13 +64,8 @@ def _selu(node: Node, x: Any) -> Any:
     return gamma * fb.where(x > zero, x, alpha * fb.expm1(fb.minimum(x, zero)))
 
 
-def _hard_sigmoid(node: Node, x: Any) -> Any:
-    alpha, beta = node.get("alpha", 0.2), node.get("beta", 0.5)
-    return fb.clip_by_value(x * like(x, alpha) + like(x, beta), like(x, 0), like(x, 1))
-
-
 def _hard_swish(node: Node, x: Any) -> Any:
-    return x * fb.clip_by_value(x * like(x, 1 / 6) + like(x, 0.5), like(x, 0), like(x, 1))
+    return x * _hard_sigmoid(x, 1 / 6, 0.5)
 
 
 def _gelu(node: Node, x: Any) -> Any:
@@ -46,10 +74,6 @@ def _gelu(node: Node, x: Any) -> Any:
 
 def _swish(node: Node, x: Any) -> Any:
     return fb.nn.swish(x, node.get("alpha", 1.0))
-
-
-def _thresholded(node: Node, x: Any) -> Any:
-    return fb.where(x > like(x, node.get("alpha", 1.0)), x, fb.zeros_like(x))
 
 
 def _shrink(node: Node, x: Any) -> Any:
@@ -66,15 +90,11 @@ def _shrunk(x: Any, bias: float, bound: float, zeros: Any) -> Any:
     return fb.where(x < like(x, -bound), x + like(x, bias), over)
 
 
-def _scaled_tanh(node: Node, x: Any) -> Any:
-    return like(x, node.need("alpha")) * fb.tanh(x * like(x, node.need("beta")))
-
-
 def flattened(node: Node, x: Any) -> tuple[Any, int | None]:
     """Before opset 13 the softmax family takes all axes from one on together."""
     if node.opset >= 13:
         return x, None
-    axis = node.axis(node.get("axis", 1), node.rank(x))
+    axis = node.along(x, 1)
     return matrix_at(node, x, axis), axis
 
 
@@ -96,16 +116,16 @@ def _hardmax(x: Any, axis: int) -> Any:
 
 TABLE: Table = {
     "Celu": _celu,
-    "Elu": _elu,
+    "Elu": _by_numbers("Elu"),
     "Gelu": _gelu,
-    "HardSigmoid": _hard_sigmoid,
+    "HardSigmoid": _by_numbers("HardSigmoid"),
     "HardSwish": _hard_swish,
     "Hardmax": _softmax(_hardmax),
-    "LeakyRelu": lambda node, x: fb.nn.leaky_relu(x, node.get("alpha", 0.01)),
+    "LeakyRelu": _by_numbers("LeakyRelu"),
     "LogSoftmax": _softmax(fb.nn.log_softmax),
     "Mish": lambda node, x: x * fb.tanh(fb.nn.softplus(x)),
     "Relu": unary(fb.nn.relu),
-    "ScaledTanh": _scaled_tanh,
+    "ScaledTanh": lambda node, x: _scaled_tanh(x, node.need("alpha"), node.need("beta")),
     "Selu": _selu,
     "Shrink": _shrink,
     "Sigmoid": unary(fb.sigmoid),
@@ -113,5 +133,5 @@ TABLE: Table = {
     "Softplus": unary(fb.nn.softplus),
     "Softsign": unary(fb.nn.softsign),
     "Swish": _swish,
-    "ThresholdedRelu": _thresholded,
+    "ThresholdedRelu": _by_numbers("ThresholdedRelu"),
 }

@@ -69,12 +69,15 @@ def _group(node: Node, x: Any, scale: Any, offset: Any) -> Any:
     return found * fb.reshape(scale, [1, -1, *ones]) + fb.reshape(offset, [1, -1, *ones])
 
 
+def _wide_and_axes(node: Node, x: Any) -> tuple[Any, list[int]]:
+    """A tensor in the dtype that its moments are of, and the axes that these go over."""
+    wide = fb.float64 if x.dtype is fb.float64 else dtype_of(node.get("stash_type", 1))
+    return fb.cast(x, wide), list(range(node.along(x, -1), node.rank(x)))
+
+
 def _layer(node: Node, x: Any, scale: Any, offset: Any = None) -> Any:
-    rank = node.rank(x)
-    axes = list(range(node.axis(node.get("axis", -1), rank), rank))
-    wide = dtype_of(node.get("stash_type", 1))
-    wide = fb.float64 if x.dtype is fb.float64 else wide
-    found, mean, inverse = _standardised(fb.cast(x, wide), axes, node.get("epsilon", 1e-5))
+    data, axes = _wide_and_axes(node, x)
+    found, mean, inverse = _standardised(data, axes, node.get("epsilon", 1e-5))
     result = fb.cast(found, x.dtype) * scale
     if offset is not None:
         result = result + offset
@@ -82,10 +85,7 @@ def _layer(node: Node, x: Any, scale: Any, offset: Any = None) -> Any:
 
 
 def _root_mean_square(node: Node, x: Any, scale: Any) -> Any:
-    rank = node.rank(x)
-    axes = list(range(node.axis(node.get("axis", -1), rank), rank))
-    wide = fb.float64 if x.dtype is fb.float64 else dtype_of(node.get("stash_type", 1))
-    data = fb.cast(x, wide)
+    data, axes = _wide_and_axes(node, x)
     mean = fb.reduce_mean(fb.square(data), axes, True)
     found = data * fb.rsqrt(mean + like(data, node.get("epsilon", 1e-5)))
     return fb.cast(fb.cast(found, x.dtype) * fb.cast(scale, x.dtype), scale.dtype)
@@ -106,7 +106,7 @@ def _local_response(node: Node, x: Any) -> Any:
 
 
 def _to_unit_norm(node: Node, x: Any) -> Any:
-    axis = node.axis(node.get("axis", -1), node.rank(x))
+    axis = node.along(x, -1)
     if node.get("p", 2) == 1:
         norm = fb.reduce_sum(fb.abs(x), [axis], True)
     else:

@@ -20,7 +20,7 @@ def _spread(node: Node, x: Any, parameter: Any) -> Any:
     width = node.rank(parameter)
     if width == 0 or parameter.shape == [1]:
         return fb.reshape(parameter, [])
-    axis = node.axis(node.get("axis", 1), rank)
+    axis = node.along(x, 1)
     if width == 1:
         return fb.reshape(parameter, [-1 if i == axis else 1 for i in range(rank)])
     block = node.get("block_size", 0)

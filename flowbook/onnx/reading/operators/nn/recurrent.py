@@ -8,42 +8,31 @@ from typing import Any
 from flowbook.onnx.reading import vocabulary as fb
 from flowbook.onnx.reading.node import Node
 from flowbook.onnx.reading.operators.math.arithmetic import like
+from flowbook.onnx.reading.operators.nn.activations import BY_NUMBERS
 from flowbook.onnx.reading.operators.types import Table
 
 Step = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 
 
-def _activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
-    def number(value: float | None, default: float) -> float:
-        return default if value is None else value
+_BY_NUMBERS = {name.lower(): found for name, found in BY_NUMBERS.items()}
+_OTHERS = {
+    "relu": fb.nn.relu,
+    "sigmoid": fb.sigmoid,
+    "softplus": fb.nn.softplus,
+    "softsign": fb.nn.softsign,
+    "tanh": fb.tanh,
+}
 
-    match name.lower():
-        case "affine":
-            return lambda x: x * like(x, number(alpha, 1.0)) + like(x, number(beta, 0.0))
-        case "elu":
-            return lambda x: fb.where(
-                x > like(x, 0), x, like(x, number(alpha, 1.0)) * fb.expm1(fb.minimum(x, like(x, 0)))
-            )
-        case "hardsigmoid":
-            return lambda x: fb.clip_by_value(
-                x * like(x, number(alpha, 0.2)) + like(x, number(beta, 0.5)), like(x, 0), like(x, 1)
-            )
-        case "leakyrelu":
-            return lambda x: fb.nn.leaky_relu(x, number(alpha, 0.01))
-        case "relu":
-            return fb.nn.relu
-        case "scaledtanh":
-            return lambda x: like(x, number(alpha, 1.0)) * fb.tanh(x * like(x, number(beta, 1.0)))
-        case "sigmoid":
-            return fb.sigmoid
-        case "softplus":
-            return fb.nn.softplus
-        case "softsign":
-            return fb.nn.softsign
-        case "tanh":
-            return fb.tanh
-        case "thresholdedrelu":
-            return lambda x: fb.where(x > like(x, number(alpha, 1.0)), x, fb.zeros_like(x))
+
+def _activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
+    found = name.lower()
+    if found in _BY_NUMBERS:
+        function, defaults = _BY_NUMBERS[found]
+        given = {"alpha": alpha, "beta": beta}
+        numbers = [value if given[k] is None else given[k] for k, value in defaults.items()]
+        return lambda x: function(x, *numbers)
+    if found in _OTHERS:
+        return _OTHERS[found]
     raise fb.errors.UnimplementedError(f"there is no activation {name!r}")
 
 

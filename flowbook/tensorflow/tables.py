@@ -1,0 +1,175 @@
+"""Look-up tables that never change: what fills them is known when a graph is read.
+
+Keys and values are constants, or lines of a file of text, which a saved model has among its assets.
+What fills a table there has nothing left to do here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from flowbook.graph.model.dtypes import DType, string
+from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from flowbook.tensorflow.elements import dtype_of, to_array
+from flowbook.tensorflow.messages_pb2 import MetaGraphDef, NodeDef
+from flowbook.tensorflow.node import Array, Table
+from flowbook.tensorflow.nodes import ASSIGNMENTS, PASSING, VARIABLES, Nodes, Source
+from flowbook.tensorflow.opening import contents
+
+TABLES = {"HashTable", "HashTableV2"}
+_BY_ARRAYS = {
+    "InitializeTable",
+    "InitializeTableV2",
+    "LookupTableImport",
+    "LookupTableImportV2",
+}
+_BY_FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
+FILLING = _BY_ARRAYS | _BY_FILES
+
+# What stands for a column of a file: all of a line, or its number.
+_LINE, _NUMBER = -2, -1
+
+
+def assets(message: MetaGraphDef, folder: Path | None) -> dict[str, str]:
+    """The paths of a saved model's assets, by the nodes that hold them."""
+    found = {}
+    for asset in message.asset_file_def:
+        path = (folder or Path()) / "assets" / Path(asset.filename).name
+        found[asset.tensor_info.name.partition(":")[0]] = os.fspath(path)
+    return found
+
+
+def tables(nodes: Nodes, paths: Mapping[str, str]) -> dict[str, Table | str]:
+    """The tables of a graph, by the names of their nodes; of one that is not read, why not.
+
+    Args:
+        nodes: the graph's nodes.
+        paths: of the assets, by their nodes.
+    """
+    reader = _Reader(nodes, paths)
+    filling: dict[str, list[str]] = {n: [] for n, p in nodes.protos.items() if p.op in TABLES}
+    for name, proto in nodes.protos.items():
+        if proto.op in FILLING and nodes.taken[name].values:
+            table = nodes.behind(nodes.taken[name].values[0], TABLES)
+            if table is not None:
+                filling[table].append(name)
+    found: dict[str, Table | str] = {}
+    for name, by in filling.items():
+        try:
+            found[name] = reader.table(nodes.protos[name], by)
+        except UnimplementedError as error:
+            found[name] = error.message
+    return found
+
+
+class _Reader:
+    """Reads what fills tables."""
+
+    def __init__(self, nodes: Nodes, paths: Mapping[str, str]) -> None:
+        self._nodes = nodes
+        self._paths = paths
+
+    def table(self, proto: NodeDef, by: list[str]) -> Table:
+        """A table.
+
+        Raises:
+            UnimplementedError: if not exactly one node fills it, or with what only a run knows.
+            NotFoundError: if a file is not there.
+            InvalidArgumentError: if keys and values do not fit, or a key has two values.
+        """
+        if len(by) != 1:
+            raise UnimplementedError(f"{len(by)} nodes fill it, where one is read")
+        values = self._nodes.taken[by[0]].values
+        if self._nodes.protos[by[0]].op in _BY_ARRAYS:
+            if len(values) != 3:
+                raise InvalidArgumentError(f"the node {by[0]!r} takes a table, keys and values")
+            columns = [self._array(source).ravel() for source in values[1:]]
+        else:
+            columns = self._of_file(proto, self._nodes.protos[by[0]], values[1:])
+        return _sorted(proto.name, *columns)
+
+    def _array(self, source: Source) -> Array:
+        """The value of a constant, of an asset's path, or of a variable that begins with one."""
+        name: str | None = source.node
+        for _ in range(len(self._nodes.protos)):
+            if name is None:
+                break
+            if name in self._paths:
+                return np.array([self._paths[name].encode()], object)
+            if self._nodes.protos[name].op == "Const":
+                return to_array(self._nodes.protos[name].attr["value"].tensor)
+            name = self._before(name)
+        raise UnimplementedError(f"what it holds, by {source.node!r}, is known to a run alone")
+
+    def _before(self, name: str) -> str | None:
+        """The node whose value another one hands on, or begins with; None if it makes its own."""
+        type, values = self._nodes.protos[name].op, self._nodes.taken[name].values
+        if type in VARIABLES:
+            writes = [
+                self._nodes.taken[c].values
+                for c in self._nodes.consumers[name]
+                if self._nodes.protos[c].op in ASSIGNMENTS
+            ]
+            return next((v[1].node for v in writes if len(v) == 2 and v[0].node == name), None)
+        hands_on = type in (*PASSING, "ReadVariableOp", "PlaceholderWithDefault")
+        return values[0].node if hands_on and values else None
+
+    def _of_file(self, table: NodeDef, by: NodeDef, values: list[Source]) -> list[Array]:
+        """The keys and values that are columns of a file of text."""
+        if len(values) != 1:
+            raise InvalidArgumentError(f"the node {by.name!r} takes a table, and a file's name")
+        path = os.fsdecode(self._array(values[0]).ravel()[0])
+        try:
+            text = contents(Path(path))
+        except NotFoundError:
+            raise NotFoundError(
+                f"{path!r}, which fills the table {table.name!r}, is not there"
+            ) from None
+        lines = text.replace(b"\r", b"").split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        most = by.attr["vocab_size"].i if "vocab_size" in by.attr else -1
+        if most > len(lines):
+            raise InvalidArgumentError(f"{path!r} has {len(lines)} lines, and not {most}")
+        lines = lines[:most] if most >= 0 else lines
+        delimiter = by.attr["delimiter"].s or b"\t"
+        return [
+            _column(lines, by.attr[f"{side}_index"].i, delimiter, dtype, path, by.attr["offset"].i)
+            for side, dtype in (
+                ("key", dtype_of(table.attr["key_dtype"].type)),
+                ("value", dtype_of(table.attr["value_dtype"].type)),
+            )
+        ]
+
+
+def _column(
+    lines: list[bytes], index: int, delimiter: bytes, dtype: DType, path: str, offset: int
+) -> Array:
+    """A column of a file's lines, as an array."""
+    if index == _NUMBER:
+        return np.arange(offset, offset + len(lines)).astype(dtype.numpy)
+    try:
+        parts = lines if index == _LINE else [line.split(delimiter)[index] for line in lines]
+        if dtype is not string:
+            return np.array([part.decode() for part in parts]).astype(dtype.numpy)
+    except (IndexError, ValueError):
+        raise InvalidArgumentError(
+            f"the lines of {path!r} have no column {index} of {dtype.name}"
+        ) from None
+    found = np.empty(len(parts), object)
+    found[:] = parts
+    return found
+
+
+def _sorted(name: str, keys: Array, values: Array) -> Table:
+    if len(keys) != len(values):
+        raise InvalidArgumentError(f"{name!r} has {len(keys)} keys and {len(values)} values")
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    if np.any((keys[1:] == keys[:-1]) & (values[1:] != values[:-1])):
+        raise InvalidArgumentError(f"the table {name!r} has two values for one key")
+    return Table(keys, values)
