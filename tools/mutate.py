@@ -373,6 +373,12 @@ CHANGES = (
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
     Change("exec/resources/queue_kinds.py", "self._again -= again", "self._again = 0", (RESUMING,)),
+    Change(
+        "exec/instruments/checkpointing.py",
+        'operation.attributes.get("is_initializer")',
+        "False",
+        ("exec/session/test_checkpoints.py",),
+    ),
     Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
