@@ -135,6 +135,18 @@ CHANGES = (
         ("graph/definition/test_composed.py",),
     ),
     Change(
+        "graph/definition/op_def.py",
+        "if grad is None and not self._may_have_gradients():",
+        "if False:",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "aliases = {} if self.is_builtin and kernel",
+        "aliases = {} if kernel",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
         "graph/definition/public.py",
         "            while within is not None and within.tb_frame.f_code is not code:\n"
         "                within = within.tb_next\n",
@@ -361,6 +373,12 @@ CHANGES = (
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
     Change("exec/resources/queue_kinds.py", "self._again -= again", "self._again = 0", (RESUMING,)),
+    Change(
+        "exec/instruments/checkpointing.py",
+        'operation.attributes.get("is_initializer")',
+        "False",
+        ("exec/session/test_checkpoints.py",),
+    ),
     Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)

@@ -26,8 +26,10 @@ from flowbook.exec.signature.feeds import feedable
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.summaries import trainings_among
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.storing.files import as_path
 
@@ -81,7 +83,7 @@ class Checkpointing(Instrument):
         with self._instruments.graph.lock:
             trainings = trainings_among(self._instruments.graph.operations)
         made = [op for op in operations if op in trainings]
-        if not made:
+        if not made and (trainings or not any(map(_trains, operations))):
             return ()
         counter = next((c for op in made if (c := trainings[op]) is not None), None)
         computed = self._metric is not None and self._metric.op in set(operations)
@@ -189,6 +191,15 @@ class Checkpointing(Instrument):
 
     def __repr__(self) -> str:
         return f"<Checkpointing to {self.path!r}, latest {self.latest!r}>"
+
+
+def _trains(operation: Operation) -> bool:
+    """Whether it changes a trainable variable: a step that somebody wrote by hand has one."""
+    variable = touched_by(operation)
+    is_write = operation.op_def.access is Access.WRITE
+    if variable is None or not is_write or operation.attributes.get("is_initializer"):
+        return False
+    return bool(variable.attributes.get("trainable"))
 
 
 class _Step:

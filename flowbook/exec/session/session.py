@@ -696,10 +696,12 @@ class Session:
         saver: Saver | None = None,
         metric: Any = None,
     ) -> Checkpointing:
-        """Save the variables while runs train them: those of an operation that `minimize` gave.
+        """Save the variables while runs train them.
 
-        Values are written behind the training where memory allows, which is delayed only by writing
-        to new memory what is still being saved. `fb.Session(checkpoint=to)` goes on from there.
+        Such are the runs of an operation that `minimize` gave; in a graph without one, those that
+        change a trainable variable. Values are written behind the training where memory allows,
+        which is delayed only by writing to new memory what is still being saved.
+        `fb.Session(checkpoint=to)` goes on from there.
 
         Args:
             to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's

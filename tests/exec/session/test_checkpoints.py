@@ -171,6 +171,16 @@ def test_without_a_counter_the_runs_are_counted_and_go_on(tmp_path: Path) -> Non
         assert steps_in(tmp_path) == wanted
 
 
+def test_a_training_that_was_written_by_hand_is_saved(tmp_path: Path) -> None:
+    v, seen = fb.Variable([1.0], name="v"), fb.Variable(0, trainable=False, name="seen")
+    train, count = fb.assign_sub(v, [0.25]), fb.assign_add(seen, 1)
+    with fb.Session() as sess, sess.checkpoint(tmp_path, every=2):
+        for fetches in (v.initializer, train, count, v, train, train):
+            sess.run(fetches)
+    assert steps_in(tmp_path) == [2]
+    assert fb.Session(checkpoint=tmp_path).run([v, seen]) == [[0.5], 1]
+
+
 def test_after_so_many_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(checkpointing.time, "monotonic", lambda: now[0])
