@@ -74,7 +74,7 @@ _OUTPUTS: dict[str, tuple[str, ...]] = {
         "DenseToDenseSetOperation DenseToSparseSetOperation SparseToSparseSetOperation": (
             "result_indices result_values result_shape"
         ),
-        "StringSplitV2": "indices values shape",
+        "StringSplit StringSplitV2": "indices values shape",
         "Svd": "s u v",
         "Switch RefSwitch": "output_false output_true",
         "TensorArrayConcatV3": "value lengths",
