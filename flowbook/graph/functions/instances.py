@@ -303,9 +303,10 @@ def _made_for(call: Operation) -> Instance:
             made.control_inputs = tuple(dict.fromkeys((*made.control_inputs, *call.control_inputs)))
         own = DeviceSpec.parse(original.device)
         made.device = str(DeviceSpec.parse(call.device).merge(own))
-        made.colocation = call.colocation + tuple(
-            [copying.copies.get(o, o) for o in original.colocation]
-        )
+        # What the body asks for counts, and not what its call is beside.
+        asks = bool(original.device or original.colocation)
+        beside = tuple([copying.copies.get(o, o) for o in original.colocation])
+        made.colocation = beside if asks else call.colocation
         made.container, made.retired = original.container, call.retired
         if original.closes is not None:
             made.closes = copying.copies[original.closes]

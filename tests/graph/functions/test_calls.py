@@ -192,6 +192,23 @@ def test_a_loop_in_a_branch_of_a_body_is_differentiated(inline: bool) -> None:
             assert tuple(sess.run([y, first, second], {x: at})) == wanted
 
 
+@INLINE
+def test_a_body_may_ask_for_another_device_than_its_call(inline: bool) -> None:
+    @fb.function(inline=inline)
+    def f(x: Any) -> Any:
+        with fb.device("/cpu:1"):
+            u = fb.square(x)
+        return u * x
+
+    x = fb.placeholder(fb.float32, [])
+    with fb.device("/cpu:2"):
+        y = f(x)
+    [first] = fb.gradients(y, x)
+    [second] = fb.gradients(first, x)
+    with fb.Session(cpus=3) as sess:
+        assert sess.run([y, first, second], {x: 2.0}) == [8, 12, 12]
+
+
 def test_what_a_kept_call_did_in_a_loop_has_no_gradient() -> None:
     def noisy(x: Any) -> Any:
         def body(i: Any, t: Any) -> Any:
