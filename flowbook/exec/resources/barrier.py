@@ -100,6 +100,12 @@ class Barrier(WaitingResource):
             self.incomplete.clear()
             self.ready.clear()
 
+    def start_over(self) -> None:
+        """Be open, and hold nothing."""
+        with self._lock:
+            self.is_closed = self.admits_nothing = False
+        self.forget()
+
     # What attempts ask, under the lock
 
     def insert(self, component: int, rows: Sequence[tuple[bytes, Any]]) -> Exception | None:

@@ -77,6 +77,14 @@ class Stateful(Protocol):
 
 
 @runtime_checkable
+class Closable(Protocol):
+    """What a resource can be asked that operations close."""
+
+    def start_over(self) -> None:
+        """Be open, and hold nothing."""
+
+
+@runtime_checkable
 class Resident(Protocol):
     """What a resource can be asked that has arrays of its own, which lie on some device.
 

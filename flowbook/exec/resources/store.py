@@ -23,6 +23,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.gate import Gate
 from flowbook.exec.resources.kinds import (
     Birth,
+    Closable,
     Definition,
     Lasting,
     Resident,
@@ -169,6 +170,9 @@ class Store:
         """Drop all values of the session's own, and have what counts begin afresh."""
         with self._lock:
             own = list(self._own.values())
+        for resource in own:
+            if isinstance(resource, Closable):
+                resource.start_over()
         _forget(own)
 
     def release(self, key: ResourceKey) -> None:

@@ -451,6 +451,21 @@ def test_reset_drops_the_sessions_own() -> None:
                 sess.reset(wrong)  # type: ignore[arg-type]
 
 
+def test_reset_opens_what_was_closed() -> None:
+    queue = fb.FIFOQueue(3, fb.int32, shapes=[[]])
+    barrier = fb.Barrier([fb.int32], shapes=[[]])
+    put, insert = queue.enqueue(1), barrier.insert_many(0, ["a"], [1])
+    left = [queue.size(), queue.is_closed(), barrier.ready_size()]
+    with fb.Session() as sess:
+        for close in (queue.close(), barrier.close(cancel_pending_enqueues=True)):
+            sess.run([put, insert])
+            sess.run(close)
+            sess.reset()
+            assert sess.run(left) == [0, False, 0]
+        sess.run([put, insert])
+        assert sess.run(left) == [1, False, 1]
+
+
 def test_what_counts_is_saved_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = fb.Print(fb.constant(1.0), [fb.constant(2.0)], "said ", first_n=2)
     with fb.Session() as sess:
