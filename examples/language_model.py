@@ -6,7 +6,13 @@ those of its unregularised ("small") model: 200 units, 20 steps, 10,000 words.
 
 from __future__ import annotations
 
+import argparse
+import inspect
+import re
+from collections import Counter
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import flowbook as fb
 
@@ -65,3 +71,39 @@ def training_step(loss: Any, rate: Any = 1.0, largest_norm: float = 5.0) -> Any:
     gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
     clipped, _ = fb.clip_by_global_norm(list(gradients), largest_norm)
     return optimizer.apply_gradients(list(zip(clipped, variables, strict=True)))
+
+
+def main(steps: int = 800, seed: int = 1) -> tuple[float, float]:
+    """Train on a module of Python's; return perplexities: of held-out words, and by frequency."""
+    fb.set_random_seed(seed)
+    text = re.findall(r"\w+|\S|\n *", inspect.getsource(argparse))
+    known = [word for word, _ in Counter(text).most_common(499)]
+    number = {word: i for i, word in enumerate(known, 1)}  # 0 is all the others.
+    codes = np.array([number.get(word, 0) for word in text], np.int32)
+    cut = len(codes) // 21
+    held_out, rows = codes[: cut + 1][None], codes[cut : 21 * cut].reshape(20, cut)
+
+    words = fb.placeholder(fb.int32, [20, 20], name="words")
+    targets = fb.placeholder(fb.int32, [20, 20], name="targets")
+    model = language_model(words, targets, vocabulary=500, units=64)
+    step = training_step(model.loss, rate=4.0)
+    state = [each for pair in model.initial_state for each in pair]
+    final = [each for pair in model.final_state for each in pair]
+    with fb.Session() as sess:
+        kept: dict[Any, Any] = {}
+        for i in range(steps):
+            at = 20 * i % (cut - 21)
+            batch = {words: rows[:, at : at + 20], targets: rows[:, at + 1 : at + 21]}
+            _, after = sess.run([step, final], {**batch, **kept})
+            kept = dict(zip(state, after, strict=True)) if at + 41 < cut else {}
+        starts = np.linspace(0, cut - 20, 20).astype(int)[:, None] + np.arange(20)
+        fed = {words: held_out[0][starts], targets: held_out[0][starts + 1]}
+        perplexity = float(np.exp(sess.run(model.loss, fed)))
+    frequency = (np.bincount(rows.ravel(), minlength=500) + 1) / (rows.size + 500)
+    simple = float(np.exp(-np.log(frequency[held_out[0]]).mean()))
+    print(f"perplexity {perplexity:.0f} of words that it has never seen; by frequency {simple:.0f}")
+    return perplexity, simple
+
+
+if __name__ == "__main__":
+    main()

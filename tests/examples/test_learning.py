@@ -9,13 +9,16 @@ import flowbook as fb
 from examples import (
     cart_pole,
     character_model,
+    cifar10,
     data_parallel,
     gan,
     graph_convolution,
+    language_model,
     lenet,
     physics_informed,
     policy_gradient,
     q_learning,
+    transformer,
     vae,
     word2vec,
 )
@@ -40,6 +43,20 @@ def test_two_towers_read_digits() -> None:
 
 def test_lenet_reads_digits() -> None:
     assert lenet.main(steps=60) > 0.6
+
+
+def test_cifar10_reads_digits() -> None:
+    assert cifar10.main(steps=50) > 0.25
+
+
+def test_a_language_model_learns_which_words_there_are() -> None:
+    perplexity, simple = language_model.main(steps=120)
+    # Of 500 words.
+    assert simple < perplexity < 1.5 * simple
+
+
+def test_a_transformer_begins_to_write_backwards() -> None:
+    assert transformer.main(steps=50) > 0.3
 
 
 def test_words_are_near_to_their_kind() -> None:
