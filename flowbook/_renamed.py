@@ -23,6 +23,7 @@ INSTEAD = {
     "ReaderBase": "fb.Reader",
     "RecordInput": "fb.train.record_batches",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
+    "RaggedTensor": "fb.SparseTensor, or a tensor of padded rows and their lengths",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
     "accumulate_n": "fb.add_n",
@@ -336,6 +337,7 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "kaiser_window": "fb.constant(numpy.kaiser(length, beta))",
     },
     "strings": {
+        "bytes_split": "fb.strings.split(x, [])",
         "to_hash_bucket": "fb.strings.to_hash_bucket_fast, whose buckets are others",
     },
     "summary": {
@@ -348,6 +350,18 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
     },
     "train": {
         "Checkpoint": "fb.train.Saver",
+        "CheckpointManager": "fb.train.Saver(max_to_keep=n)",
+        "FeatureList": "fb.serialize_sequence_example",
+        "FeatureLists": "fb.serialize_sequence_example",
+        "FeedFnHook": "sess.run(fetches, feeds)",
+        "LoggingTensorHook": "fb.print(data), or sess.summarize(every=n)",
+        "LooperThread": "a thread that works until coord.wait_for_stop(seconds) is true, in a with "
+        "block of coord.stop_on_exception()",
+        "NanTensorHook": "sess.guard()",
+        "ProfilerHook": "sess.trace()",
+        "SequenceExample": "fb.serialize_sequence_example",
+        "SessionRunHook": "what is to be done between two runs, in your own loop",
+        "StopAtStepHook": "a loop of that many runs",
         "CheckpointSaverListener": "sess.checkpoint(to, every=n)",
         "CheckpointSaverHook": "sess.checkpoint(to, every=n)",
         "MonitoredSession": "fb.Session(checkpoint=path)",
@@ -370,6 +384,7 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "get_global_step": "fb.train.get_or_create_global_step",
         "load_checkpoint": "fb.train.list_variables and fb.train.load_variable",
         "match_filenames_once": "fb.matching_files, as the names of fb.train.string_input_producer",
+        "remove_checkpoint": "shutil.rmtree(path): a checkpoint is a folder",
         "piecewise_constant_decay": "fb.train.piecewise_constant",
         "NewCheckpointReader": "fb.tensorflow.list_variables and fb.tensorflow.load_variable",
         "export_meta_graph": "graph.save(path), or fb.tensorflow.save(fetches, path)",

@@ -68,10 +68,15 @@ def test_private_names_are_plainly_missing() -> None:
         ("graph", "nonsense", "'Graph' object has no attribute 'nonsense'$"),
         ("session", "partial_run_setup", "sess.partial_run"),
         ("session", "as_default", "sess.run"),
+        ("saver", "last_checkpoints", "fb.train.latest_checkpoint"),
+        ("runner", "create_threads", "fb.train.start_queue_runners"),
     ],
 )
 def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: str) -> None:
+    queue = fb.FIFOQueue(1, fb.int32)
     made: dict[str, Any] = {
+        "runner": fb.train.QueueRunner(queue, [queue.enqueue(1)]),
+        "saver": fb.train.Saver(),
         "tensor": fb.constant(1.0),
         "variable": fb.Variable(1.0),
         "graph": fb.get_default_graph(),

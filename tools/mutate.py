@@ -135,6 +135,18 @@ CHANGES = (
         ("graph/definition/test_composed.py",),
     ),
     Change(
+        "graph/definition/op_def.py",
+        "if grad is None and not self._may_have_gradients():",
+        "if False:",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "aliases = {} if self.is_builtin and kernel",
+        "aliases = {} if kernel",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
         "graph/definition/public.py",
         "            while within is not None and within.tb_frame.f_code is not code:\n"
         "                within = within.tb_next\n",

@@ -10,9 +10,10 @@ before did not have is news. Two notebooks on one kernel have a list each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.origin.author import Author, Cell
 from flowbook.graph.redefinition.wording import listed, plain_name
 
@@ -58,10 +59,11 @@ def delete(cell: Cell, latest: Author) -> list[str]:
     notices = latest.close_owned()
     latest.succession.lose_cell()
     if retired:
+        names = [plain_name(operation) for operation in retired]
         notices.insert(
             0,
-            f"{cell.label} was deleted: {_counted(map(plain_name, retired))} left the graph "
-            "(where the cell was only moved, or is back, running it brings them back)",
+            f"{cell.label} was deleted: {counted(len(names), 'operation')}, {listed(names)} left "
+            "the graph (where the cell was only moved, or is back, running it brings them back)",
         )
     return notices
 
@@ -71,8 +73,3 @@ def bring_back(cell: Cell) -> None:
     cell.is_deleted = False
     for members in list(cell.graphs):
         members.cells.take_back(cell)
-
-
-def _counted(names: Iterable[str]) -> str:
-    found = list(names)
-    return f"{len(found):,} operation{'s' * (len(found) > 1)}, {listed(found)}"

@@ -14,11 +14,11 @@ from google.protobuf.message import DecodeError, Message
 
 from flowbook.graph.model.errors import (
     DataLossError,
-    InvalidArgumentError,
     InvalidTypeError,
     NotFoundError,
     ResourceExhaustedError,
 )
+from flowbook.graph.storing.files import contents
 from flowbook.tensorflow.messages_pb2 import GraphDef, MetaGraphDef, SavedModel
 
 # A protobuf message has at most 2 GiB.
@@ -93,7 +93,7 @@ def _message(model: Any) -> Any:
         if path.is_dir():
             found = [path / f"saved_model.{end}" for end in ("pb", "pbtxt")]
             path = next((each for each in found if each.exists()), found[0])
-        return _parsed(contents(path), path.name)
+        return _parsed(contents(path, MOST_BYTES), path.name)
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "")
     if isinstance(model, Message):
@@ -101,24 +101,6 @@ def _message(model: Any) -> Any:
     raise InvalidTypeError(
         f"a graph is a path, bytes or a GraphDef, not {type(model).__name__}",
     )
-
-
-def contents(path: Path) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        NotFoundError: if it is not there.
-        InvalidArgumentError: if it cannot be read.
-        ResourceExhaustedError: if it is too large.
-    """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ResourceExhaustedError(f"{str(path)!r} is larger than {MOST_BYTES} bytes")
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(f"there is no file {str(path)!r}") from None
-    except OSError as error:
-        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def _parsed(data: bytes, name: str) -> Any:

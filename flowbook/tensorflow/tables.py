@@ -14,11 +14,12 @@ import numpy as np
 
 from flowbook.graph.model.dtypes import DType, string
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from flowbook.graph.storing.files import contents
 from flowbook.tensorflow.elements import dtype_of, to_array
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef, NodeDef
 from flowbook.tensorflow.node import Array, Table
 from flowbook.tensorflow.nodes import ASSIGNMENTS, PASSING, VARIABLES, Nodes, Source
-from flowbook.tensorflow.opening import contents
+from flowbook.tensorflow.opening import MOST_BYTES
 
 TABLES = {"HashTable", "HashTableV2"}
 _BY_ARRAYS = {
@@ -124,7 +125,7 @@ class _Reader:
             raise InvalidArgumentError(f"the node {by.name!r} takes a table, and a file's name")
         path = os.fsdecode(self._array(values[0]).ravel()[0])
         try:
-            text = contents(Path(path))
+            text = contents(Path(path), MOST_BYTES)
         except NotFoundError:
             raise NotFoundError(
                 f"{path!r}, which fills the table {table.name!r}, is not there"

@@ -6,6 +6,9 @@ themes.
 
 from __future__ import annotations
 
+# What is drawn on, and with: texts and lines.
+PAPER, INK, FAINT, RULE, WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
+
 # After Okabe and Ito: the colour-blind tell them apart. What is numbered beyond them has dashes.
 TOLD_APART = ("#0072b2", "#d55e00", "#009e73", "#cc4d97", "#c98500", "#3fa0dc", "#4b4f58")
 DASHES = ("", "7 4", "2 3")

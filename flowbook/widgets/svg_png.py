@@ -19,10 +19,12 @@ from xml.etree import ElementTree
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from flowbook.widgets.palette import PAPER
+
 _SCALE = 1.5  # Pixels of the picture for one of a page: many screens are that fine today.
 _FINER = 2  # It is drawn finer still, and then made smaller, so that edges are smooth.
 _COLOURS = 64
-_PAPER = ImageColor.getrgb("#fbfcfd")
+_PAPER = ImageColor.getrgb(PAPER)
 _STEPS = 16  # Lines that stand for a curve.
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 

@@ -64,6 +64,10 @@ def test_values_are_shown_as_fits_them(lab: Lab, page: Any) -> None:
     assert view.locator(".fb-value img").count() == 2
     view.locator(".fb-value img").first.evaluate("(image) => image.decode()")
     assert view.locator(".fb-value svg path").count() == 40
+    card = view.locator(".fb-card")
+    # All of the card is seen, and when it goes, so does the room that was made for it.
+    assert card.evaluate("(card) => card.scrollHeight <= card.clientHeight")
+    high = view.bounding_box()["height"]
     statistics = view.locator(".fb-value dl > div").all_inner_texts()
     assert [each.split() for each in statistics[:2]] == [["min", "0"], ["max", "127"]]
 
@@ -82,6 +86,9 @@ def test_values_are_shown_as_fits_them(lab: Lab, page: Any) -> None:
     assert "'rows'" in told
 
     assert page.evaluate("() => window.broken") is None
+    press(view, "Escape")
+    card.wait_for(state="hidden")
+    assert view.bounding_box()["height"] < high
     assert view.locator(".fb-status").inner_text() == before
     assert page.locator(".jp-OutputArea-output").count() == 1
 

@@ -26,6 +26,7 @@ from flowbook.exec.checkpoints.snapshot import Snapshot, read_state
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.public import public
 from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.whole_numbers import as_whole
@@ -83,6 +84,16 @@ class Source(Protocol):
         """Some of its values."""
 
 
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "export_meta_graph": "graph.save(path)",
+    "last_checkpoints": "fb.train.latest_checkpoint(folder)",
+    "recover_last_checkpoints": "nothing: a saver finds older checkpoints by their names",
+    "set_last_checkpoints": "nothing: a saver finds older checkpoints by their names",
+}
+
+
+@elsewhere(_ELSEWHERE)
 class Saver:
     """Saves variables to checkpoints, restores them, and removes old checkpoints.
 

@@ -16,6 +16,7 @@ from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource
 from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_attributes
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.touch import ACCUMULATOR, SPARSE_ACCUMULATOR
 
@@ -169,6 +170,17 @@ class SparseAccumulator(Accumulator):
             raise InvalidArgumentError(
                 f"a gradient of rows {list(rows.shape)} of {whole} does not fit accumulator "
                 f"{self.name!r} of shape {wanted}"
+            )
+        sizes = [
+            size for size in (whole[0], wanted[0] if wanted.rank else None) if size is not None
+        ]
+        outside = indices < 0
+        if sizes:
+            outside |= indices >= sizes[0]
+        if outside.any():
+            of = counted(sizes[0], "row") if sizes else "rows"
+            raise InvalidArgumentError(
+                f"index {indices[outside][0]} lies outside of the {of} of accumulator {self.name!r}"
             )
 
     def _added(self, gradient: Sums) -> Sums:

@@ -96,18 +96,7 @@ class CellRuns:
         members = self._members
         with members.lock:
             for operation in sorted(self._given_up.pop(cell, ()), key=lambda op: op.id):
-                name = operation.name.rpartition("@")[0]
-                if name in members.names.owners:
-                    continue  # Another cell has taken it.
-                operation.name, operation.retired = name, False
-                members.names.owners[name] = operation.site.author
-                members.operations[name] = operation
-                if operation.variable is not None:
-                    members.variables[operation] = operation.variable
-                if operation.op_def.vouches:
-                    members.known_shapes.note(operation)
-                members.retirements += 1
-                members.version += 1
+                members.bring_back(operation)
             members.sort()
 
     def _renew_together(self, author: Author) -> None:

@@ -350,20 +350,13 @@ class Graph:
         if flow is not None:
             _check_inside([operation for _, operation in operations])
         members = self.members
-        with self.lock:
-            members.check_open()
-            before = dict(members.operations), dict(members.names.owners)
-            try:
-                prefix = self.enter_name(name) if name else self.scope.prefix
-                for _, operation in operations:
-                    if operation.op_def.retag is Retag.PUSH:
-                        operation.put_in_scope(prefix)
-                adoption.adopt(members, [(prefix + inner, op) for inner, op in operations], flow)
-                members.reserve_names(prefix + inner for inner in scopes)
-            except BaseException:
-                members.operations, owners = before
-                members.names.put_back(owners)
-                raise
+        with members.all_or_none():
+            prefix = self.enter_name(name) if name else self.scope.prefix
+            for _, operation in operations:
+                if operation.op_def.retag is Retag.PUSH:
+                    operation.put_in_scope(prefix)
+            adoption.adopt(members, [(prefix + inner, op) for inner, op in operations], flow)
+            members.reserve_names(prefix + inner for inner in scopes)
         return prefix
 
     def prevent_feeding(self, tensor: Any) -> None:

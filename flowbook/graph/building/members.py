@@ -13,7 +13,8 @@ import itertools
 import math
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.cell_runs import CellRuns
@@ -212,6 +213,23 @@ class Members:
         self._number(operation)
         self.retirements += 1
 
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """In this block, what joins and the names it takes stay only if it ends without an error.
+
+        Raises:
+            FailedPreconditionError: if the graph is finalized.
+        """
+        with self.lock:
+            self.check_open()
+            operations, owners = self.operations.copy(), self.names.owners.copy()
+            try:
+                yield
+            except BaseException:
+                self.operations = operations
+                self.names.put_back(owners)
+                raise
+
     def scope_names(self) -> list[str]:
         """The names that scopes took and no operation has, sorted."""
         with self.lock:
@@ -292,6 +310,22 @@ class Members:
             operation.retired = True
             if cell is not None:
                 self._retired_by[operation] = cell
+            self.retirements += 1
+            self.version += 1
+
+    def bring_back(self, operation: Operation) -> None:
+        """Undo `retire`, unless something else has taken the name; `sort` has to follow."""
+        with self.lock:
+            name = operation.name.rpartition("@")[0]
+            if name in self.names.owners:
+                return
+            operation.name, operation.retired = name, False
+            self.names.owners[name] = operation.site.author
+            self.operations[name] = operation
+            if operation.variable is not None:
+                self.variables[operation] = operation.variable
+            if operation.op_def.vouches:
+                self.known_shapes.note(operation)
             self.retirements += 1
             self.version += 1
 

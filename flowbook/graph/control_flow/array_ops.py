@@ -84,6 +84,7 @@ array_op = OpDef(
     kernel=_array,
     host_args=("size",),
     grad=NO_GRADIENT,
+    aliases=None,
     cost=no_flops,
 )
 
@@ -129,6 +130,7 @@ read_op = OpDef(
     kernel=_read,
     host_args=("index",),
     grad=_alone,
+    aliases=None,
     cost=no_flops,
 )
 
@@ -146,6 +148,7 @@ write_op = OpDef(
     kernel=lambda xp, array, index, value: _list(array).written({_index(index): value}),
     host_args=("index",),
     grad=lambda op, dy: (dy, None, _taken(op, dy)),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -158,6 +161,7 @@ replace_op: OpDef = OpDef(
     kernel=lambda xp, array, index, value: array.written({_index(index): value}, replaces=True),
     host_args=("index",),
     grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None, _taken(op, dy)),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -174,6 +178,7 @@ leave_out_op: OpDef = OpDef(
     kernel=lambda xp, array, index: _list(array).without(_index(index)),
     host_args=("index",),
     grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -224,6 +229,7 @@ gather_op = OpDef(
     kernel=_gathered,
     host_args=("indices",),
     grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -272,6 +278,7 @@ scatter_op: OpDef = OpDef(
     kernel=_scatter,
     host_args=("indices",),
     grad=lambda op, dy: (dy, None, _taken_rows(op, dy)),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -317,6 +324,7 @@ concat_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_joined,
     kernel=_concatenated,
     grad=lambda op, dy, _: split_op(empty_stack(), dy, op.outputs[1]),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -361,6 +369,7 @@ split_op: OpDef = OpDef(
     kernel=_split,
     host_args=("lengths",),
     grad=_split_gradient,
+    aliases=None,
     cost=no_flops,
 )
 
@@ -369,7 +378,7 @@ size_op = OpDef(
     "array: variant -> size: int32",
     infer=scalar,
     kernel=lambda xp, array: xp.asarray(array.size, "int32"),
-    grad=NO_GRADIENT,
+    aliases=None,
     cost=no_flops,
 )
 
@@ -420,6 +429,7 @@ take_op = OpDef(
     kernel=_take,
     host_args=("index", "shape"),
     grad=lambda op, dy: (*_alone(op, dy), None),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -431,6 +441,7 @@ take_rows_op = OpDef(
     kernel=_take_rows,
     host_args=("indices", "shape"),
     grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None, None),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -442,6 +453,7 @@ take_pieces_op = OpDef(
     kernel=_take_pieces,
     host_args=("lengths", "shape"),
     grad=lambda op, dy: (split_op(empty_stack(), dy, op.inputs[1]), None, None),
+    aliases=None,
     cost=no_flops,
 )
 
@@ -459,5 +471,6 @@ add_arrays = OpDef(
     infer=scalar,
     kernel=_sum,
     grad=lambda op, dy: [dy] * len(op.inputs),
+    aliases=None,
     cost=uncounted,
 )

@@ -208,6 +208,7 @@ merge_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     grad=_merge_gradient,
     fires_on_any=True,
     grad_takes_slices=True,
+    aliases=None,
     cost=no_flops,
 )
 

@@ -26,7 +26,6 @@ empty_stack = OpDef(
     infer=scalar,
     kernel=lambda xp: (),
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="A stack with nothing on it.",
 )
@@ -45,6 +44,7 @@ push = OpDef(
     infer=scalar,
     kernel=lambda xp, stack, value: (value, stack),
     grad=_push_gradient,
+    aliases=None,
     cost=no_flops,
     doc="A stack with one more value on it.",
 )
@@ -67,6 +67,7 @@ pop: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_popped_shapes,
     kernel=_popped,
     grad=lambda op, dvalue, drest: push(drest, dvalue),
+    aliases=None,
     cost=no_flops,
     doc="The value on top of a stack, and the stack without it.",
 )
@@ -87,6 +88,7 @@ push_to_host = OpDef(
     grad=_push_to_host_gradient,
     host_args=("value",),
     runs_early=True,
+    aliases=None,
     cost=no_flops,
     doc="A stack with one more value on it, which it holds in host memory.",
 )
@@ -104,6 +106,7 @@ pop_from_host: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_popped_shapes,
     kernel=_popped_from_host,
     grad=lambda op, dvalue, drest: push_to_host(drest, dvalue),
+    aliases=None,
     cost=no_flops,
     doc="The value on top of a stack that holds it in host memory, and the stack without it.",
 )

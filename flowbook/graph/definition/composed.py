@@ -12,6 +12,9 @@ from typing import Any, TypeVar, overload
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.docstrings import with_name
 from flowbook.graph.model.convert import DEEPEST
+from flowbook.graph.model.tensor import Arithmetic
+
+_PLAIN = frozenset({bool, float, int, str})
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,8 +68,11 @@ def _composed(function: Any, scope: str) -> Any:
 def _owned(values: Iterable[Any], depth: int = DEEPEST) -> Iterator[Any]:
     """What may belong to a graph, as tensors do, among values and in structures of them."""
     for value in values:
+        if isinstance(value, Arithmetic):
+            yield value
+            continue
         # Long lists hold numbers: what they cost decides.
-        if value is None or type(value) in (int, float, str, bool):
+        if value is None or type(value) in _PLAIN:
             continue
         inner = _parts(value)
         if inner is None:

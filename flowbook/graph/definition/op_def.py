@@ -26,7 +26,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
+from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
 
 from flowbook.graph.building.flow import Flow
@@ -85,6 +85,8 @@ REQUIRED = _Required()
 # What an operation's function takes besides inputs and attributes.
 _NAME = "the operation's name."
 
+_WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
+
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
 
@@ -116,8 +118,9 @@ class OpDef(Generic[Built]):
             for code that joins operations: the kernel is what is faster where the operation stands
             alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
-            where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
-            asking for it is a LookupError. Zeros stand in for the gradients of outputs that nothing
+            where there is none. `NO_GRADIENT` says that no gradient flows, and goes without saying
+            where outputs are integers, bools or strings; otherwise asking for a gradient without
+            `grad` is a LookupError. Zeros stand in for the gradients of outputs that nothing
             uses; a function with a keyword-only parameter `used` is told for each output whether
             something does.
         grad_takes_slices: whether `grad` takes gradients of a few rows as they are, as
@@ -136,7 +139,9 @@ class OpDef(Generic[Built]):
         reads_as: for an operation that reads a variable, the pure type that means the same on the
             variable's value, used where the variable is fed.
         needs_value: whether the resource that it reads or writes must have been initialised.
-        aliases: {output: input} whose memory may be shared; None where it is not known.
+        aliases: {output: input} whose memory may be shared; None where it is not known. By default
+            none is, if the type is one of Flowbook's own and has a kernel that does not wait; of
+            others it is not known.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
         fires_on_any: whether one input that is alive is enough to run it, as a Merge; the others
             are `DEAD` then.
@@ -213,7 +218,7 @@ class OpDef(Generic[Built]):
         owns: str | None = None,
         reads_as: OpDef[Any] | None = None,
         needs_value: bool = True,
-        aliases: Mapping[int, int] | None = None,
+        aliases: Mapping[int, int] | EllipsisType | None = ...,
         is_async: bool = False,
         fires_on_any: bool = False,
         retag: Retag = Retag.NONE,
@@ -248,7 +253,6 @@ class OpDef(Generic[Built]):
         self.expression: Expression | None = None
         self.is_inlined = False
         self.kernel = kernel
-        self.grad = grad
         self.grad_takes_slices = grad_takes_slices
         defaults = {
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
@@ -260,7 +264,6 @@ class OpDef(Generic[Built]):
         self.owns = owns
         self.reads_as = reads_as
         self.needs_value = needs_value
-        self.aliases = aliases
         self.is_async = is_async
         self.fires_on_any = fires_on_any
         self.retag = retag
@@ -289,13 +292,20 @@ class OpDef(Generic[Built]):
         self.is_pure = touches is None and owns is None
         self.is_handle = owns is not None and kernel is None
         self.is_builtin = registry.defines_own()
+        if isinstance(aliases, EllipsisType):
+            # What is our own is tested to share nothing that it does not name.
+            aliases = {} if self.is_builtin and kernel is not None and not is_async else None
+        self.aliases = aliases
         inputs, arrow, outputs = signature.partition("->")
         if not arrow:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
         self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
         self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
+        self.grad = grad
         self.gives_variant = any(argument.token == "variant" for argument in self.outputs)
         check_definition(self)
+        if grad is None and not self._may_have_gradients():
+            self.grad = NO_GRADIENT
         self.only_moves = cost is no_flops
         # What takes bfloat16, but by no type variable, as a user's function may, gets it as it is.
         takes_it = any(dtypes.bfloat16 in admitted for admitted in type_variables.values())
@@ -319,6 +329,14 @@ class OpDef(Generic[Built]):
         if self._axis:
             self.with_axis_input = AxisInput(self, self._axis, axes is not None).define()
             self.with_axis_input.fixed_axis = self, self._axis
+
+    def _may_have_gradients(self) -> bool:
+        """Whether some output may be of a dtype that has gradients, or a handle."""
+        admitted = [
+            self.type_variables.get(a.token) or dtypes.BY_NAME.get(a.token) for a in self.outputs
+        ]
+        found = [t for d in admitted for t in (d if isinstance(d, tuple) else [d])]
+        return any(t is None or not (t.is_integer or t in _WITHOUT_GRADIENTS) for t in found)
 
     def front(self, function: Function) -> Function:
         """Make `function` the public function of this type, as a decorator.

@@ -157,7 +157,7 @@ class _Extended(LoopInside):
         if shape is not None:
             # Of zeros that are as a tensor in the run less may be known than of that.
             shape = shape.generalise(first.shape)
-        with self.outside():
+        with self.before():
             entered = taken_into(self.frame, first, shape=shape)
         with self.routing():
             return merge_op([entered])[0]
@@ -171,6 +171,20 @@ class _Extended(LoopInside):
         """What a variable is at last, outside."""
         with self.routing():
             return exit(variable.no)
+
+    @contextmanager
+    def before(self) -> Iterator[None]:
+        """Build outside what a variable begins as, on the device of what it is for.
+
+        What takes a variable round shares a device, and the loop may have been built for another.
+        """
+        beside = self._graph.scope
+
+        def change(scope: Scope) -> Scope:
+            return replace(scope, device=beside.device, colocation=beside.colocation)
+
+        with self.outside(), within(self._graph, change):
+            yield
 
     @contextmanager
     def routing(self) -> Iterator[None]:
@@ -203,7 +217,7 @@ class Extension(_Extended):
         value = tensor
         for branch in self.branches_of(tensor):
             value = self._merged_with_nothing(value, branch)
-        with self.outside():
+        with self.before():
             first = empty_stack()
         stack = self.variable(first)
         with self.routing():
@@ -296,7 +310,7 @@ class Backward(_Extended):
 
     def _pieces(self, piece: Tensor, first: Tensor) -> Tensor:
         """An array of what each iteration gives, in the forward loop's order, after a first one."""
-        with self.outside():
+        with self.before():
             empty = array_op(
                 add(self.forward.count, 1), element_shape=_rows_of(first), infer_shape=False
             )

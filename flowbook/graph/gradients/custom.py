@@ -48,6 +48,7 @@ with own_definitions():
         infer=_shapes_of_results,
         kernel=lambda xp, *values, Tout: values[: len(Tout)],
         grad=_own_gradient,
+        aliases=None,
         cost=no_flops,
     )
 

@@ -7,7 +7,7 @@ iterations in reverse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -24,7 +24,14 @@ from flowbook.graph.control_flow.routing import (
 from flowbook.graph.control_flow.stacks import (
     empty_stack,
 )
-from flowbook.graph.gradients.backward_loops import Backward, Extension, Left, added, name_of
+from flowbook.graph.gradients.backward_loops import (
+    Backward,
+    Extension,
+    Left,
+    added,
+    name_of,
+    on_behalf_of,
+)
 from flowbook.graph.gradients.loop_dependence import Loop, Variable, is_differentiable
 from flowbook.graph.model.context import (
     Branch,
@@ -130,9 +137,10 @@ class LoopGradients:
         for merge in active:
             left = leaving.get(merge)
             total = totals.get(left) if left is not None else None
-            if total is None:
-                total = self.zeros(variables[merge].first)
-            first.append(backward.variable(total, merge.outputs[0].shape))
+            with self._beside(merge.outputs[0]):
+                if total is None:
+                    total = self.zeros(variables[merge].first)
+                first.append(backward.variable(total, merge.outputs[0].shape))
         with backward.entered():
             found = differentiate(
                 [variables[merge].following for merge in active],
@@ -144,13 +152,15 @@ class LoopGradients:
         results = []
         for merge, variable in zip(active, first, strict=True):
             inside = variables[merge].inside
-            with backward.entered():
-                following = _sum([as_dense(g) for _ in inside if (g := next(given)) is not None])
-                if following is None:
-                    following = backward.held(backward.captured(self.zeros(inside[0])))
-            backward.close(variable, following)
-            if is_wanted(variables[merge].first):
-                results.append(Left(variables[merge].first, [backward.left(variable)]))
+            with self._beside(merge.outputs[0]):
+                with backward.entered():
+                    parts = [as_dense(g) for _ in inside if (g := next(given)) is not None]
+                    following = _sum(parts)
+                    if following is None:
+                        following = backward.held(backward.captured(self.zeros(inside[0])))
+                backward.close(variable, following)
+                if is_wanted(variables[merge].first):
+                    results.append(Left(variables[merge].first, [backward.left(variable)]))
         for stands in constants:
             part = next(given)
             outer = loop.sources[stands]
@@ -175,8 +185,18 @@ class LoopGradients:
                     )
                 )
             elif part is not None:
-                results.append(Left(outer, [backward.accumulated(part, self.zeros(outer))]))
+                with self._beside(outer):
+                    results.append(Left(outer, [backward.accumulated(part, self.zeros(outer))]))
         return results
+
+    def _beside(self, tensor: Tensor) -> AbstractContextManager[Any]:
+        """Build the gradient of an array or stack, which no device sends to another, where it is.
+
+        Other gradients of a loop are where its results are.
+        """
+        if tensor.dtype is not variant:
+            return nullcontext()
+        return on_behalf_of(self._graph, tensor.op, self._graph.scope.prefix)
 
     def or_zeros(self, gradient: Gradient, branch: Branch, like: Tensor) -> Gradient:
         """A gradient that is there on one side of a predicate, and zeros on the other one."""

@@ -12,9 +12,15 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, NotFoundError
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 
 
 def as_path(path: Any) -> str:
@@ -77,6 +83,24 @@ def opened(path: str) -> Iterator[BinaryIO]:
         raise no_such_file(path) from None
     with file:
         yield file
+
+
+def contents(path: Path, most: int) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        NotFoundError: if it is not there.
+        InvalidArgumentError: if it cannot be read.
+        ResourceExhaustedError: if there are more than `most`.
+    """
+    try:
+        if path.stat().st_size > most:
+            raise ResourceExhaustedError(f"{str(path)!r} is larger than {most} bytes")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise no_such_file(str(path)) from None
+    except OSError as error:
+        raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def no_such_file(path: str) -> NotFoundError:

@@ -19,6 +19,7 @@ from flowbook.graph.model.errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
+from flowbook.graph.storing.files import contents
 from flowbook.onnx.package import onnx
 
 # A protobuf message has at most 2 GiB.
@@ -81,15 +82,7 @@ def _message(model: Any) -> Any:
         copy.CopyFrom(model)
         return copy
     if isinstance(model, str | os.PathLike):
-        path = Path(model)
-        try:
-            if path.stat().st_size > MOST_BYTES:
-                raise ResourceExhaustedError(f"{str(path)!r} is larger than {MOST_BYTES} bytes")
-            model = path.read_bytes()
-        except FileNotFoundError:
-            raise NotFoundError(f"there is no file {str(path)!r}") from None
-        except OSError as error:
-            raise InvalidArgumentError(f"{str(path)!r} cannot be read: {error.strerror}") from None
+        model = contents(Path(model), MOST_BYTES)
     if not isinstance(model, bytes | bytearray | memoryview):
         raise InvalidTypeError(
             f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}"

@@ -7,6 +7,7 @@ from typing import Any
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.transfer.equations import tensordot_equation
 from flowbook.graph.transfer.refusals import rank_of
 from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.arrays import sum_to_shape
@@ -163,18 +164,7 @@ def _einsum(w: Writer, op: Operation, *inputs: str) -> Any:
 
 
 def _tensordot(w: Writer, op: Operation, a: str, b: str) -> Any:
-    axes = op.attributes["axes"]
-    ranks = [rank_of(t) for t in op.inputs]
-    first, second = (
-        (range(ranks[0] - axes, ranks[0]), range(axes)) if isinstance(axes, int) else axes
-    )
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    left, right = list(letters[: ranks[0]]), list(letters[ranks[0] : sum(ranks)])
-    for i, j in zip(first, second, strict=True):
-        right[j % ranks[1]] = left[i % ranks[0]]
-    both = {left[i % ranks[0]] for i in first}
-    kept = [c for c in (*left, *right) if c not in both]
-    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    equation = tensordot_equation([rank_of(t) for t in op.inputs], op.attributes["axes"])
     return w.last("Einsum", [a, b], equation=equation, N=2, T=op.inputs[0].dtype)
 
 

@@ -15,18 +15,19 @@ from typing import NamedTuple
 from flowbook.exec.report import in_bytes
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.counted import counted
+from flowbook.widgets import drawing
 from flowbook.widgets.graphs.layers import LAYER_GAP, Layout, lay_out
 from flowbook.widgets.graphs.looks import CROSSING, DIFFERS, Look, Looks, Row
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed
 from flowbook.widgets.graphs.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
+from flowbook.widgets.palette import FAINT, INK, PAPER, RULE
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
 
 _MARGIN = 20.0
 _HEADING = 30.0
 _NAME, _DETAIL = 13.0, 11.0  # Font sizes.
-_COLUMN = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _WIDEST = 900.0  # Shown in the column, the smallest text of a picture so wide is still legible.
 _FEWER = (MAX_BLOCKS, 24, 14)  # Wider ones are drawn with fewer blocks.
 _LONGEST = 44  # Longer names lose their middle; the tooltip has them whole.
@@ -45,8 +46,7 @@ _COLOURS = {
     "operation": ("#ffffff", "#8a94a3"),
     "several": ("#f0f1f4", "#8a94a3"),
 }
-_PAPER, _INK, _FAINT, _LINE = "#fbfcfd", "#1c2430", "#5d6878", "#8a94a3"
-_BORDER, _MARK = "#d5dae1", "#1f6feb"
+_LINE, _MARK = "#8a94a3", "#1f6feb"
 _ROW, _SWATCH = 20.0, 46.0  # Of the legend.
 _INSET = 5.0  # Of the bar that says what of a block has which colour.
 _SIGNS = {
@@ -106,7 +106,7 @@ def graph_picture(
     legend = looks.legend()
     width = max(layout.width, _text_width(heading, _DETAIL), _legend_width(legend))
     parts = [
-        f'<text x="0" y="6" font-size="{_n(_DETAIL)}" fill="{_FAINT}">{shown_text(heading)}</text>',
+        f'<text x="0" y="6" font-size="{_n(_DETAIL)}" fill="{FAINT}">{shown_text(heading)}</text>',
         f'<g transform="translate({_n((width - layout.width) / 2)} {_n(_HEADING)})">',
         *_draw_edges(collapsed, layout, sizes, overlay),
         _draw_rule(layout),
@@ -125,23 +125,15 @@ def document(pictures: Sequence[Picture], label: str) -> str:
     """Pictures below each other as an SVG document, which has its own background."""
     width = max(picture.width for picture in pictures) + 2 * _MARGIN
     height = sum(picture.height + 2 * _MARGIN for picture in pictures)
-    shown = min(1.0, _COLUMN / width)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width * shown)}" '
-        f'height="{_n(height * shown)}" viewBox="0 0 {_n(width)} {_n(height)}" '
-        f'role="img" aria-label="{shown_text(label)}" style="max-width:100%;height:auto" '
-        "font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\">",
-        f'<rect x="0.5" y="0.5" width="{_n(width - 1)}" height="{_n(height - 1)}" rx="8" '
-        f'fill="{_PAPER}" stroke="{_BORDER}"/>',
-    ]
+    parts: list[str] = []
     top = 0.0
     for picture in pictures:
         if top:
-            parts.append(f'<path d="M0 {_n(top)}h{_n(width)}" stroke="{_BORDER}"/>')
+            parts.append(f'<path d="M0 {_n(top)}h{_n(width)}" stroke="{RULE}"/>')
         parts.append(f'<g transform="translate({_n(_MARGIN)} {_n(top + _MARGIN)})">')
         parts += [*picture.parts, "</g>"]
         top += picture.height + 2 * _MARGIN
-    return "\n".join([*parts, "</svg>"])
+    return drawing.document(width, height, label, parts, None)
 
 
 def _legend_width(rows: Sequence[Row]) -> float:
@@ -171,9 +163,9 @@ def _draw_legend(rows: Sequence[Row], top: float) -> Iterator[str]:
             )
         yield (
             f'<text x="{_n(_SWATCH)}" y="{_n(y + 5)}" font-size="{_n(_DETAIL)}" '
-            f'fill="{_INK}">{shown_text(row.label)}</text>'
+            f'fill="{INK}">{shown_text(row.label)}</text>'
             f'<text x="{_n(_SWATCH + labels + 10)}" y="{_n(y + 5)}" font-size="{_n(_DETAIL)}" '
-            f'fill="{_FAINT}">{shown_text(row.about)}</text>'
+            f'fill="{FAINT}">{shown_text(row.about)}</text>'
         )
 
 
@@ -183,7 +175,7 @@ def _draw_rule(layout: Layout) -> str:
         return ""
     return (
         f'<path d="M0 {_n(layout.loose_top - LAYER_GAP / 2)}h{_n(layout.width)}" '
-        f'stroke="{_BORDER}" stroke-dasharray="2 4"/>'
+        f'stroke="{RULE}" stroke-dasharray="2 4"/>'
     )
 
 
@@ -214,7 +206,7 @@ def _draw_block(block: Block, centre: Point, size: Point, look: Look | None) -> 
         stacked = f'<rect x="{_n(left + 3)}" y="{_n(top + 3)}" {shape}/>'
     detail = (
         f'<text x="{_n(x)}" y="{_n(y + 13)}" font-size="{_n(_DETAIL)}" '
-        f'fill="{_FAINT if look is None else _INK}" '
+        f'fill="{FAINT if look is None else INK}" '
         f'text-anchor="middle">{shown_text(_shortened(block.detail))}</text>'
         if block.detail
         else ""
@@ -228,7 +220,7 @@ def _draw_block(block: Block, centre: Point, size: Point, look: Look | None) -> 
         f"<g{_opacity(block)}><title>{shown_text(block.name[:500])}</title>{stacked}"
         f'<rect x="{_n(left)}" y="{_n(top)}" {shape}/>{shares}'
         f'<text x="{_n(x)}" y="{_n(y - 2 if block.detail else y + 4.5)}" '
-        f'font-size="{_n(_NAME)}" fill="{_INK}" '
+        f'font-size="{_n(_NAME)}" fill="{INK}" '
         f'text-anchor="middle">{shown_text(_titled(block))}</text>{detail}{marks}</g>'
     )
 
@@ -241,7 +233,7 @@ def _draw_mark(mark: str, right: float, top: float) -> str:
     """A mark on the border of a block: filled, or framed if it tells of differences."""
     wide = _mark_width(mark)
     differs = mark.startswith(DIFFERS)
-    fill, ink = (_PAPER, _INK) if differs else (_MARK, "#ffffff")
+    fill, ink = (PAPER, INK) if differs else (_MARK, "#ffffff")
     return (
         f'<rect x="{_n(right - wide)}" y="{_n(top)}" width="{_n(wide)}" height="15" rx="7.5" '
         f'fill="{fill}" stroke="{ink if differs else fill}"/>'
@@ -356,10 +348,10 @@ def _draw_label(
     if any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
         return ""
     taken.append(box)
-    look = f'fill="{CROSSING}" font-weight="600"' if is_strong else f'fill="{_FAINT}"'
+    look = f'fill="{CROSSING}" font-weight="600"' if is_strong else f'fill="{FAINT}"'
     return (
         f'<rect x="{_n(box[0])}" y="{_n(box[1])}" width="{_n(2 * half)}" height="14" '
-        f'fill="{_PAPER}"/><text x="{_n(x)}" y="{_n(y + 3.5)}" font-size="{_n(_DETAIL - 1)}" '
+        f'fill="{PAPER}"/><text x="{_n(x)}" y="{_n(y + 3.5)}" font-size="{_n(_DETAIL - 1)}" '
         f'{look} text-anchor="middle">{shown_text(label)}</text>'
     )
 

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from flowbook.exec.report import in_seconds, scaled
 from flowbook.exec.resources.queue import Reading
 from flowbook.exec.session.input_pipeline import QueueUse, percent
+from flowbook.widgets.drawing import COLUMN, document, text_at
+from flowbook.widgets.palette import FAINT, INK, RULE, WARNING
 from flowbook.widgets.pipelines.history import Shown
 from flowbook.widgets.shown_text import coordinate as _n
-from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summaries.table import one_line
+from flowbook.widgets.shown_text import one_line
 
 MOST_QUEUES = 8
 # What the static forms say where a live one says which cell makes another session.
 HAS_ENDED = "The session has ended."
-_WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN = 20.0
 _TEXT_LETTERS, _DETAIL_LETTERS = 100, 122
 _PLACE_LETTERS = 30
@@ -35,9 +35,8 @@ _PLOT_TOP = 26.0
 _FILL, _RATE, _SHARES = 214.0, 424.0, 634.0
 _CHART, _BAR = 180.0, 166.0
 _RATE_SAMPLES = 4  # Over so many samples rates are taken.
-_PAPER, _INK, _FAINT, _RULE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
 _IN, _OUT, _GOOD = "#0072b2", "#d55e00", "#009e73"
-_MARKS = {"waits": _OUT, "keeps up": _GOOD, "failed": _WARNING}
+_MARKS = {"waits": _OUT, "keeps up": _GOOD, "failed": WARNING}
 
 Point = tuple[float, float]
 
@@ -45,45 +44,32 @@ Point = tuple[float, float]
 def pipeline_svg(shown: Shown) -> str:
     """Draw what there is to show as an SVG document."""
     verdict = shown.pipeline.verdict
-    mark = _MARKS.get(verdict.state, _FAINT)
+    mark = _MARKS.get(verdict.state, FAINT)
     parts, y = [f'<circle cx="{_n(_MARGIN + 5)}" cy="24" r="5" fill="{mark}"/>'], 28.0
     for line in _wrapped(verdict.text)[:4]:
-        parts.append(_text(_MARGIN + 20, y, line, _INK, weight="600", size=13))
+        parts.append(text_at(_MARGIN + 20, y, line, INK, weight="600", size=13))
         y += _LINE
     for line in textwrap.wrap(verdict.detail, _DETAIL_LETTERS):
-        parts.append(_text(_MARGIN + 20, y, line, _FAINT))
+        parts.append(text_at(_MARGIN + 20, y, line, FAINT))
         y += _LINE
     uses = shown.pipeline.queues
     for use, readings in zip(uses[:MOST_QUEUES], shown.readings, strict=False):
-        parts.append(f'<path d="M{_n(_MARGIN)} {_n(y)}H{_n(_WIDTH - _MARGIN)}" stroke="{_RULE}"/>')
+        parts.append(f'<path d="M{_n(_MARGIN)} {_n(y)}H{_n(COLUMN - _MARGIN)}" stroke="{RULE}"/>')
         inside = _row(use, shown.clocks, readings)
         parts.append(f'<g transform="translate(0 {_n(y)})">{inside}</g>')
         y += _ROW
         for waiting in use.waiting[:1]:
             text = one_line(f"now {waiting}", _WAITING_LETTERS)
             text = f"{text}, for {in_seconds(waiting.seconds)}"
-            parts.append(_text(_MARGIN, y, text, _FAINT if waiting.is_runners else _WARNING))
+            parts.append(text_at(_MARGIN, y, text, FAINT if waiting.is_runners else WARNING))
             y += _LINE
     if len(uses) > MOST_QUEUES:
-        parts.append(_text(_MARGIN, y, f"and {len(uses) - MOST_QUEUES:,} more queues", _FAINT))
+        parts.append(text_at(_MARGIN, y, f"and {len(uses) - MOST_QUEUES:,} more queues", FAINT))
         y += _LINE
     if shown.has_ended:
-        parts.append(_text(_MARGIN, y, HAS_ENDED, _FAINT))
+        parts.append(text_at(_MARGIN, y, HAS_ENDED, FAINT))
         y += _LINE
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(_WIDTH)}" height="{_n(y)}" '
-            f'viewBox="0 0 {_n(_WIDTH)} {_n(y)}" role="img" '
-            f'aria-label="Input pipeline: {shown_text(verdict.text)}" '
-            'style="max-width:100%;height:auto" '
-            "font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\" "
-            'font-size="11">',
-            f'<rect x="0.5" y="0.5" width="{_n(_WIDTH - 1)}" height="{_n(y - 1)}" rx="8" '
-            f'fill="{_PAPER}" stroke="{_RULE}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(COLUMN, y, f"Input pipeline: {verdict.text}", parts)
 
 
 def _wrapped(text: str) -> list[str]:
@@ -105,14 +91,14 @@ def _row(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) ->
 
 def _about(use: QueueUse) -> str:
     """What a queue is, and who fills it."""
-    lines = [(use.name, _INK, "600")]
+    lines = [(use.name, INK, "600")]
     if use.operation != use.name:
-        lines.append((use.operation, _FAINT, ""))
-    lines += [(line, _FAINT, "") for line in textwrap.wrap(use.place, _PLACE_LETTERS)[:2]]
+        lines.append((use.operation, FAINT, ""))
+    lines += [(line, FAINT, "") for line in textwrap.wrap(use.place, _PLACE_LETTERS)[:2]]
     for runner in use.runners[:2]:
-        lines.append((f"runner {runner}", _WARNING if runner.error else _FAINT, ""))
+        lines.append((f"runner {runner}", WARNING if runner.error else FAINT, ""))
     return "".join(
-        f"{_text(_MARGIN, 20 + 15.5 * place, one_line(text, 30), colour, weight)}"
+        f"{text_at(_MARGIN, 20 + 15.5 * place, one_line(text, 30), colour, weight)}"
         for place, (text, colour, weight) in enumerate(lines)
     )
 
@@ -138,9 +124,9 @@ def _rates(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) 
     most = max([*put, *taken], default=0.0) or 1.0
     of_in, of_out = f"in {scaled(use.put_rate).strip()}", f"out {scaled(use.taken_rate).strip()}"
     parts = [
-        _text(0, 18, "a second", _FAINT),
-        _text(_CHART - 7 * len(of_out) - 8, 18, of_in, _IN, "600", "end"),
-        _text(_CHART, 18, of_out, _OUT, "600", "end"),
+        text_at(0, 18, "a second", FAINT),
+        text_at(_CHART - 7 * len(of_out) - 8, 18, of_in, _IN, "600", "end"),
+        text_at(_CHART, 18, of_out, _OUT, "600", "end"),
         _frame(clocks, f"top {scaled(most).strip()}"),
     ]
     for values, colour in ((put, _IN), (taken, _OUT)):
@@ -162,12 +148,12 @@ def rates(clocks: Sequence[float], counts: Sequence[int]) -> list[float]:
 
 def _shares(use: QueueUse) -> str:
     """For which part of the time either side waited, as bars."""
-    parts = [_text(0, 18, "part of the time", _FAINT)]
+    parts = [text_at(0, 18, "part of the time", FAINT)]
     for place, (who, share, colour) in enumerate(waiting_sides(use)):
         y = 40.0 + 34 * place
-        parts.append(_text(0, y, who, _INK))
-        parts.append(_text(_BAR, y, percent(share), _INK, "600", "end"))
-        parts.append(_bar(y + 6, _BAR, _RULE))
+        parts.append(text_at(0, y, who, INK))
+        parts.append(text_at(_BAR, y, percent(share), INK, "600", "end"))
+        parts.append(_bar(y + 6, _BAR, RULE))
         if share > 0:
             parts.append(_bar(y + 6, max(6.0, share * _BAR), colour))
     return "".join(parts)
@@ -185,20 +171,20 @@ def _bar(y: float, width: float, colour: str) -> str:
 
 
 def _heading(what: str, value: str) -> str:
-    return _text(0, 18, what, _FAINT) + _text(_CHART, 18, value, _INK, "600", "end")
+    return text_at(0, 18, what, FAINT) + text_at(_CHART, 18, value, INK, "600", "end")
 
 
 def _frame(clocks: Sequence[float], top: str = "") -> str:
     """The lines that a chart stands between, and how long ago its left end was."""
     lines = "".join(
-        f'<path d="M0 {_n(y)}H{_n(_CHART)}" stroke="{_RULE}"/>'
+        f'<path d="M0 {_n(y)}H{_n(_CHART)}" stroke="{RULE}"/>'
         for y in (_PLOT_TOP, _PLOT_TOP + _PLOT)
     )
     span = clocks[-1] - clocks[0] if clocks else 0.0
     base = _PLOT_TOP + _PLOT + 14
-    ago = _text(0, base, f"{in_seconds(span)} ago", _FAINT) if span > 0 else ""
-    high = _text(_CHART / 2, base, top, _FAINT, anchor="middle") if top else ""
-    return lines + ago + high + _text(_CHART, base, "now", _FAINT, anchor="end")
+    ago = text_at(0, base, f"{in_seconds(span)} ago", FAINT) if span > 0 else ""
+    high = text_at(_CHART / 2, base, top, FAINT, anchor="middle") if top else ""
+    return lines + ago + high + text_at(_CHART, base, "now", FAINT, anchor="end")
 
 
 def _x(clock: float, clocks: Sequence[float]) -> float:
@@ -214,20 +200,3 @@ def _line(points: Sequence[Point], clocks: Sequence[float]) -> str:
         f"{_n(_x(at, clocks))} {_n(base - _PLOT * min(1.0, height))}" for at, height in points
     )
     return f"M{joined}"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    colour: str,
-    weight: str = "",
-    anchor: str = "",
-    size: int = 0,
-) -> str:
-    more = (
-        (f' font-weight="{weight}"' if weight else "")
-        + (f' text-anchor="{anchor}"' if anchor else "")
-        + (f' font-size="{size}"' if size else "")
-    )
-    return f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{more}>{shown_text(text)}</text>'

@@ -12,14 +12,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from flowbook.exec.instruments.summaries.curve import Point, thinned
-from flowbook.widgets.palette import curve_paint
+from flowbook.widgets.drawing import COLUMN, document, text_at
+from flowbook.widgets.palette import FAINT, INK, RULE, WARNING, curve_paint
 from flowbook.widgets.shown_text import coordinate as _n
-from flowbook.widgets.shown_text import shown_text
+from flowbook.widgets.shown_text import one_line, shown_text
 from flowbook.widgets.summaries.sources import Snapshot
 from flowbook.widgets.summaries.splits import charts_of
-from flowbook.widgets.summaries.table import number_text, one_line, others_text, title
+from flowbook.widgets.summaries.table import number_text, others_text, title
 
-_WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN, _GAP = 20.0, 20.0
 _COLUMNS = 3
 _MOST = 12  # Charts,
@@ -33,7 +33,6 @@ _AXIS = 46.0  # How wide the numbers of the vertical axis are.
 _LINE_LETTERS, _LINE_HEIGHT = 120, 15.0  # Of what is said below.
 _POINTS = 160  # Of one curve.
 _LARGEST = 1e300  # What is beyond is drawn there: differences of such numbers overflow.
-_PAPER, _INK, _FAINT, _LINE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
 
 Paint = tuple[str, str]  # A colour, and dashes.
 Curves = list[tuple[Paint, list[Point]]]
@@ -51,7 +50,7 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
     charts = charts_of(snapshot.curves)
     shown = list(charts)[:_MOST]
     columns = min(_COLUMNS, max(len(shown), 1))
-    each = (_WIDTH - 2 * _MARGIN - (columns - 1) * _GAP) / columns
+    each = (COLUMN - 2 * _MARGIN - (columns - 1) * _GAP) / columns
     is_alone = len(snapshot.runs) < 2
     legend, top = _legend(snapshot)
     parts = []
@@ -66,7 +65,7 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
                 curves.append((paint, smoothed(kept.points(), smoothing)))
             if len(charts[name]) > 1:
                 colour, dashes = curve_paint(0, place, is_alone)
-                splits.append((split or name, (colour if is_alone else _FAINT, dashes)))
+                splits.append((split or name, (colour if is_alone else FAINT, dashes)))
         inside = _chart(name, curves, each, log, splits)
         parts.append(f'<g transform="translate({_n(x)} {_n(y)})">{inside}</g>')
     rows = -(-len(shown) // columns)
@@ -74,29 +73,15 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
     more = len(charts) - len(shown)
     rest = [f"and {more:,} more" if more else "", others_text(snapshot)]
     if any(rest):
-        parts.append(_text(_MARGIN, height + 2, ", ".join(filter(None, rest)), _FAINT))
+        parts.append(text_at(_MARGIN, height + 2, ", ".join(filter(None, rest)), FAINT))
         height += _GAP
     for remark in snapshot.remarks:
         for line in textwrap.wrap(remark, _LINE_LETTERS):
-            parts.append(_text(_MARGIN, height + 2, line, _WARNING))
+            parts.append(text_at(_MARGIN, height + 2, line, WARNING))
             height += _LINE_HEIGHT
-    width = _WIDTH
     heading = title(snapshot)
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
-            f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" '
-            f'aria-label="Summaries: {shown_text(heading)}" style="max-width:100%;height:auto" '
-            "font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\" "
-            'font-size="11">',
-            f'<rect x="0.5" y="0.5" width="{_n(width - 1)}" height="{_n(height - 1)}" rx="8" '
-            f'fill="{_PAPER}" stroke="{_LINE}"/>',
-            _text(_MARGIN, _MARGIN + 6, heading, _FAINT),
-            *legend,
-            *parts,
-            "</svg>",
-        ]
-    )
+    head = text_at(_MARGIN, _MARGIN + 6, heading, FAINT)
+    return document(COLUMN, height, f"Summaries: {heading}", [head, *legend, *parts])
 
 
 def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
@@ -109,14 +94,14 @@ def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
     for run, (_, label) in enumerate(snapshot.runs[:_MOST_RUNS]):
         shown = one_line(label, 28)
         width = 22 + 6.6 * len(shown) + 16
-        if x > _MARGIN and x + width > _WIDTH - _MARGIN:
+        if x > _MARGIN and x + width > COLUMN - _MARGIN:
             x, y = _MARGIN, y + 18
         stroke = _stroke(curve_paint(run, 0, is_alone=False))
         parts.append(f'<path d="M{_n(x)} {_n(y - 4)}h14" {stroke} stroke-width="3"/>')
-        parts.append(_text(x + 20, y, shown, _INK))
+        parts.append(text_at(x + 20, y, shown, INK))
         x += width
     if len(snapshot.runs) > _MOST_RUNS:
-        parts.append(_text(x, y, f"and {len(snapshot.runs) - _MOST_RUNS:,} more", _FAINT))
+        parts.append(text_at(x, y, f"and {len(snapshot.runs) - _MOST_RUNS:,} more", FAINT))
     return parts, y + 16
 
 
@@ -163,22 +148,22 @@ def _chart(
         return bottom - _CHART * (_bounded(value) - low) / (high - low)
 
     name = one_line(tag, 26 if lost else 34)
-    parts = [f"<title>{shown_text(tag[:500])}</title>", _text(0, 12, name, _INK, "600")]
+    parts = [f"<title>{shown_text(tag[:500])}</title>", text_at(0, 12, name, INK, "600")]
     if lost:
         note = f"{lost:,} not {'positive' if log else 'finite'}"
-        parts.append(_text(width, 12, note, _WARNING, anchor="end"))
+        parts.append(text_at(width, 12, note, WARNING, anchor="end"))
     parts += _splits(splits, 8 + 7.2 * len(name))
     for value in _ticks(low, high, log):
         at = y(value)
-        parts.append(f'<path d="M{_n(left)} {_n(at)}H{_n(width)}" stroke="{_LINE}"/>')
+        parts.append(f'<path d="M{_n(left)} {_n(at)}H{_n(width)}" stroke="{RULE}"/>')
         text = number_text(10.0**value if log else value)
-        parts.append(_text(left - 6, at + 4, text, _FAINT, anchor="end"))
+        parts.append(text_at(left - 6, at + 4, text, FAINT, anchor="end"))
     if last == first:
         middle = (left + width) / 2
-        parts.append(_text(middle, bottom + 14, f"{first:,}", _FAINT, anchor="middle"))
+        parts.append(text_at(middle, bottom + 14, f"{first:,}", FAINT, anchor="middle"))
     else:
-        parts.append(_text(left, bottom + 14, f"{first:,}", _FAINT))
-        parts.append(_text(width, bottom + 14, f"{last:,}", _FAINT, anchor="end"))
+        parts.append(text_at(left, bottom + 14, f"{first:,}", FAINT))
+        parts.append(text_at(width, bottom + 14, f"{last:,}", FAINT, anchor="end"))
     for paint, points in curves:
         ordered = sorted(thinned(points, _POINTS), key=lambda point: point.step)
         lines, dots = _lines([(x(p.step), y(p.value)) for p in ordered])
@@ -194,7 +179,7 @@ def _splits(splits: Sequence[tuple[str, Paint]], x: float) -> Iterator[str]:
     """A legend of the parts of the data, behind the title."""
     for split, paint in splits:
         yield f'<path d="M{_n(x)} 8h14" {_stroke(paint)} stroke-width="3"/>'
-        yield _text(x + 18, 12, one_line(split, 14), _FAINT)
+        yield text_at(x + 18, 12, one_line(split, 14), FAINT)
         x += 30 + 6.2 * min(len(split), 14)
 
 
@@ -246,10 +231,3 @@ def _stroke(paint: Paint) -> str:
     colour, dashes = paint
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return f'fill="none" stroke="{colour}"{dashed}'
-
-
-def _text(x: float, y: float, text: str, colour: str, weight: str = "", anchor: str = "") -> str:
-    more = (f' font-weight="{weight}"' if weight else "") + (
-        f' text-anchor="{anchor}"' if anchor else ""
-    )
-    return f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{more}>{shown_text(text)}</text>'

@@ -6,10 +6,10 @@ import math
 
 from flowbook.exec.report import Table
 from flowbook.graph.model.counted import counted
+from flowbook.widgets.shown_text import one_line
 from flowbook.widgets.summaries.sources import Snapshot
 
 _MOST = 20  # Rows.
-_LONGEST = 48  # Characters of a name.
 _KINDS = {"histogram": "histogram", "image": "image", "text": "text"}
 
 
@@ -48,12 +48,6 @@ def others_text(snapshot: Snapshot) -> str:
     if not parts:
         return ""
     return f"with {' and '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}"
-
-
-def one_line(text: str, longest: int = _LONGEST) -> str:
-    """Text of bounded length, with a mark for each character that cannot be shown."""
-    shown = text if len(text) <= longest else f"{text[: longest // 2 - 1]}…{text[-longest // 2 :]}"
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def number_text(value: float) -> str:

@@ -16,16 +16,15 @@ from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
 from flowbook.exec.session.input_pipeline import percent
 from flowbook.graph.model.origin.called import beside
-from flowbook.widgets.palette import mixed, told_apart
+from flowbook.widgets.drawing import COLUMN, document, text_at
+from flowbook.widgets.palette import FAINT, INK, PAPER, RULE, mixed, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
-from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summaries.table import one_line
+from flowbook.widgets.shown_text import one_line
 from flowbook.widgets.timelines.timeline import Lane, Timeline
 
-_WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN = 16.0
 _LEFT = 150.0  # Where time begins.
-_PLOT = _WIDTH - _LEFT - _MARGIN
+_PLOT = COLUMN - _LEFT - _MARGIN
 _TOP = 74.0
 # Heights: of a device's first row, of a lane's, of others.
 _DEVICE, _LANE, _NEXT = 30.0, 24.0, 15.0
@@ -35,7 +34,6 @@ _FEWEST_LETTERS = 12  # Of a name that is shortened: of fewer nothing can be rea
 _LABEL_LETTERS = 20
 _MOST_SHAPES, _MOST_ARROWS, _MOST_ROWS = 300, 40, 16
 _LEAST = 2.0  # Pixels: narrower calls are drawn as one block.
-_PAPER, _INK, _FAINT, _RULE = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1"
 _OTHERS = "#8a94a3"
 
 
@@ -51,7 +49,8 @@ class _Block(NamedTuple):
 def timeline_svg(timeline: Timeline) -> str:
     """Draw the slowest step of a trace as an SVG document."""
     if not timeline.calls:
-        return _document(64.0, "Timeline", _text(_MARGIN, 38, "No call was traced.", _FAINT))
+        said = text_at(_MARGIN, 38, "No call was traced.", FAINT)
+        return document(COLUMN, 64.0, "Timeline", [said])
     number = _slowest(timeline)
     places, start, end = timeline.of_step(number)
     scale = _PLOT / max(1, end - start)
@@ -61,8 +60,8 @@ def timeline_svg(timeline: Timeline) -> str:
     if len(timeline.steps) > 1:
         title += ", the slowest"
     parts = [
-        _text(_MARGIN, 26, title, _INK, "600", size=13),
-        _text(_MARGIN, 44, timeline.title, _FAINT),
+        text_at(_MARGIN, 26, title, INK, "600", size=13),
+        text_at(_MARGIN, 44, timeline.title, FAINT),
         *_ruler(end - start, bottom),
         *_names(timeline.lanes),
         *_blocks(timeline, places, start, scale, tops),
@@ -70,7 +69,7 @@ def timeline_svg(timeline: Timeline) -> str:
         *_legend(timeline, bottom + 24),
     ]
     rows = math.ceil(len(timeline.colourings[0].groups) / 4)
-    return _document(bottom + 20 + 18 * rows, title, "\n".join(parts))
+    return document(COLUMN, bottom + 20 + 18 * rows, title, parts)
 
 
 def _slowest(timeline: Timeline) -> int:
@@ -114,9 +113,9 @@ def _ruler(span: int, bottom: float) -> Iterator[str]:
     step = _round_step(span / 5)
     for i in range(int(span / step) + 1):
         x = _LEFT + _PLOT * i * step / span
-        yield f'<path d="M{_n(x)} {_n(_TOP - 6)}L{_n(x)} {_n(bottom)}" stroke="{_RULE}"/>'
-        if x < _WIDTH - _MARGIN - 24:
-            yield _text(x + 3, _TOP - 2, in_time(round(i * step)) if i else "0", _FAINT, size=10)
+        yield f'<path d="M{_n(x)} {_n(_TOP - 6)}L{_n(x)} {_n(bottom)}" stroke="{RULE}"/>'
+        if x < COLUMN - _MARGIN - 24:
+            yield text_at(x + 3, _TOP - 2, in_time(round(i * step)) if i else "0", FAINT, size=10)
 
 
 def _round_step(rough: float) -> float:
@@ -129,11 +128,11 @@ def _names(lanes: Sequence[Lane]) -> Iterator[str]:
     for lane, before, top in zip(lanes, [None, *lanes], _lane_tops(lanes), strict=False):
         name = one_line(lane.name, _LABEL_LETTERS)
         if before is not None and before.device == lane.device:
-            yield _text(_MARGIN, top + 15, name, _FAINT, size=10)
+            yield text_at(_MARGIN, top + 15, name, FAINT, size=10)
         else:
-            yield f'<path d="M{_n(_MARGIN)} {_n(top)}H{_n(_WIDTH - _MARGIN)}" stroke="{_RULE}"/>'
-            yield _text(_MARGIN, top + 13, one_line(lane.device, _LABEL_LETTERS), _INK, "600")
-            yield _text(_MARGIN, top + 25, name, _FAINT, size=10)
+            yield f'<path d="M{_n(_MARGIN)} {_n(top)}H{_n(COLUMN - _MARGIN)}" stroke="{RULE}"/>'
+            yield text_at(_MARGIN, top + 13, one_line(lane.device, _LABEL_LETTERS), INK, "600")
+            yield text_at(_MARGIN, top + 25, name, FAINT, size=10)
 
 
 def _blocks(
@@ -157,7 +156,7 @@ def _blocks(
             colour = _colour_of(timeline, block.group, last)
             call = None if block.place is None else timeline.calls[block.place]
             waits = call is not None and call.waits
-            fill = mixed(_PAPER, colour, 0.25 if waits else 0.85)
+            fill = mixed(PAPER, colour, 0.25 if waits else 0.85)
             width = max(1.0, block.right - block.left - 0.5)
             yield (
                 f'<rect x="{_n(block.left)}" y="{_n(top[0])}" width="{_n(width)}" '
@@ -167,9 +166,9 @@ def _blocks(
             label = "" if call is None else label_of(call, timeline.variables)
             if label and letters >= min(len(label), _FEWEST_LETTERS):
                 name = one_line(label, letters)
-                ink = _INK if waits or block.group == 4 else "#ffffff"
+                ink = INK if waits or block.group == 4 else "#ffffff"
                 y = top[0] + top[1] / 2 + 3.5
-                yield _text(block.left + 4, y, name, ink, size=10)
+                yield text_at(block.left + 4, y, name, ink, size=10)
 
 
 def _merged(
@@ -232,9 +231,9 @@ def _arrows(
         bend = max(10.0, abs(x2 - x1) / 2)
         yield (
             f'<path d="M{_n(x1)} {_n(y1)}C{_n(x1 + bend)} {_n(y1)} {_n(x2 - bend)} {_n(y2)} '
-            f'{_n(x2)} {_n(y2)}" fill="none" stroke="{_INK}" stroke-opacity="0.5" '
+            f'{_n(x2)} {_n(y2)}" fill="none" stroke="{INK}" stroke-opacity="0.5" '
             'stroke-width="1.2"/>'
-            f'<circle cx="{_n(x2)}" cy="{_n(y2)}" r="2.2" fill="{_INK}"/>'
+            f'<circle cx="{_n(x2)}" cy="{_n(y2)}" r="2.2" fill="{INK}"/>'
         )
 
 
@@ -242,30 +241,9 @@ def _legend(timeline: Timeline, y: float) -> Iterator[str]:
     groups = timeline.colourings[0].groups
     total = sum(group.busy for group in groups) or 1
     for i, group in enumerate(groups):
-        x, line = _MARGIN + (_WIDTH - 2 * _MARGIN) / 4 * (i % 4), y + 18 * (i // 4)
-        colour = mixed(_PAPER, _colour_of(timeline, i, len(groups) - 1), 0.85)
+        x, line = _MARGIN + (COLUMN - 2 * _MARGIN) / 4 * (i % 4), y + 18 * (i // 4)
+        colour = mixed(PAPER, _colour_of(timeline, i, len(groups) - 1), 0.85)
         place = f'x="{_n(x)}" y="{_n(line - 8)}"'
         yield f'<rect {place} width="10" height="10" rx="2" fill="{colour}"/>'
         said = f"{one_line(group.label, 18)} {percent(group.busy / total)}"
-        yield _text(x + 15, line + 1, said, _FAINT)
-
-
-def _text(x: float, y: float, text: str, colour: str, weight: str = "", size: int = 0) -> str:
-    more = (f' font-weight="{weight}"' if weight else "") + (f' font-size="{size}"' if size else "")
-    return f'<text x="{_n(x)}" y="{_n(y)}" fill="{colour}"{more}>{shown_text(text)}</text>'
-
-
-def _document(height: float, label: str, inside: str) -> str:
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(_WIDTH)}" height="{_n(height)}" '
-            f'viewBox="0 0 {_n(_WIDTH)} {_n(height)}" role="img" aria-label="{shown_text(label)}" '
-            'style="max-width:100%;height:auto" '
-            "font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\" "
-            'font-size="11">',
-            f'<rect x="0.5" y="0.5" width="{_n(_WIDTH - 1)}" height="{_n(height - 1)}" rx="8" '
-            f'fill="{_PAPER}" stroke="{_RULE}"/>',
-            inside,
-            "</svg>",
-        ]
-    )
+        yield text_at(x + 15, line + 1, said, FAINT)

@@ -37,6 +37,8 @@ import { toolbar } from "./toolbar.js";
 import { LEGIBLE, Viewport } from "./viewport.js";
 
 const CARD_BELOW = 230; // Pixels, as in `overlay_styles.ts`.
+const CARD_MARGIN = 10; // As in `styles.ts`, above the card and below it.
+const MOST_FOR_CARD = 900; // A card that is higher scrolls.
 const MOST_TURNED = 200; // A picture of more boxes is not laid out twice.
 const MOST_OPENED = 40; // A part of more members stays closed.
 
@@ -555,6 +557,15 @@ export class GraphView {
     return this.#key.root.offsetHeight + (this.#partner ? CARD_BELOW : 0);
   }
 
+  /** See that the card beside the graph is there as a whole. */
+  #makeRoomForCard(): void {
+    const card = this.#card.root;
+    const beside = !card.hidden && !this.#partner;
+    const border = card.offsetHeight - card.clientHeight;
+    const needed = card.scrollHeight + border + 2 * CARD_MARGIN + this.#base + this.root.offsetHeight - this.root.clientHeight;
+    this.root.style.minHeight = beside ? `${Math.min(needed, MOST_FOR_CARD)}px` : "";
+  }
+
   #takeHeight(): void {
     this.root.style.height = `${this.#viewport.heightFor(this.#scene!) + this.#base}px`;
     this.#painter.resize();
@@ -609,6 +620,12 @@ export class GraphView {
     });
     sized.observe(this.#canvas);
     this.#ends.push(() => sized.disconnect());
+    // What is in the card changes by itself too: a value arrives, and then its images.
+    const filled = new ResizeObserver(() => this.#makeRoomForCard());
+    filled.observe(this.#tensorPanel.root);
+    const changed = new MutationObserver(() => this.#makeRoomForCard());
+    changed.observe(this.#card.root, { childList: true });
+    this.#ends.push(() => filled.disconnect(), () => changed.disconnect());
     this.#ends.push(
       onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);

@@ -58,10 +58,9 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
 
 /** Render a graph given as base64 into an element of a page without a kernel. */
 export async function renderExported(encoded: string, place: HTMLElement, { ran }: { ran: Ran }): Promise<void> {
-  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   const view = new GraphView(place);
   await view.tell(ran);
-  await view.load(bytes);
+  await view.load(decoded(encoded));
 }
 
 /** Render a widget's model of plans into an element; returns what ends that. */
@@ -73,7 +72,7 @@ export function renderPlacement(model: Model, place: HTMLElement): () => void {
 
 /** Render plans given as base64 into an element of a page without a kernel. */
 export async function renderExportedPlacement(encoded: string, place: HTMLElement): Promise<void> {
-  await new PlacementView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
+  await new PlacementView(place).load(decoded(encoded));
 }
 
 /** Render a widget's model of summaries into an element; returns what ends that. */
@@ -98,8 +97,7 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
 
 /** Render summaries given as base64 into an element of a page without a kernel. */
 export async function renderExportedSummaries(encoded: string, place: HTMLElement, options: Options): Promise<void> {
-  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
-  await new SummariesView(place, options).take(bytes);
+  await new SummariesView(place, options).take(decoded(encoded));
 }
 
 /** Render a widget's model of a session's queues into an element; returns what ends that. */
@@ -118,8 +116,7 @@ export function renderPipeline(model: Model, place: HTMLElement): () => void {
 
 /** Render queues given as base64 into an element of a page without a kernel. */
 export async function renderExportedPipeline(encoded: string, place: HTMLElement): Promise<void> {
-  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
-  await new PipelineView(place, false).take(bytes);
+  await new PipelineView(place, false).take(decoded(encoded));
 }
 
 /** Render a widget's model of a trace into an element; returns what ends that. */
@@ -131,7 +128,12 @@ export function renderTimeline(model: Model, place: HTMLElement): () => void {
 
 /** Render a trace given as base64 into an element of a page without a kernel. */
 export async function renderExportedTimeline(encoded: string, place: HTMLElement): Promise<void> {
-  await new TimelineView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
+  await new TimelineView(place).load(decoded(encoded));
+}
+
+/** What a page carries as base64. */
+function decoded(encoded: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
 }
 
 /** The bytes of a trait; null where there are none. */

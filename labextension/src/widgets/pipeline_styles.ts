@@ -28,7 +28,7 @@ export const PIPELINE_STYLES = `${COLOURS}${CHARTS}
   .fb-queue { display: grid; grid-template-columns: minmax(120px, 180px) minmax(0, 1fr) minmax(0, 1fr) 156px; gap: 4px 16px; padding: 12px 16px 10px; }
   .fb-queue + .fb-queue { border-top: 1px solid var(--fb-border); }
   .fb-about { min-width: 0; }
-  .fb-about h4 { font: inherit; font-size: 13px; font-weight: 600; margin: 0 0 1px; color: var(--fb-ink); overflow-wrap: anywhere; text-transform: none; letter-spacing: 0; }
+  .fb-about h4 { font: inherit; font-size: var(--jp-ui-font-size1, 13px); font-weight: 600; margin: 0 0 1px; color: var(--fb-ink); overflow-wrap: anywhere; text-transform: none; letter-spacing: 0; }
   .fb-line { overflow-wrap: anywhere; }
   & ul { list-style: none; margin: 0; padding: 0; }
   .fb-runner { display: flex; gap: 7px; align-items: baseline; margin-top: 4px; color: var(--fb-faint); overflow-wrap: anywhere; }

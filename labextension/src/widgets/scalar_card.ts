@@ -11,6 +11,7 @@ import { Series } from "../core/summaries.js";
 import { counted } from "../core/words.js";
 import { element } from "./dom.js";
 import { Card, Shown, lineOf, placeText, runName, swatchOf } from "./summary_card.js";
+import { ticksWidth } from "./ticks_width.js";
 import { Tip } from "./tip.js";
 
 const HEIGHT = 176;
@@ -152,11 +153,7 @@ export class ScalarCard implements Card<number> {
             ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5), filter: (_plot, ticks) => ticks }
             : {}),
           values: (_, ticks) => (look.log ? logTickTexts(ticks) : tickTexts(ticks)),
-          size: (plot, values) => {
-            plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;
-            const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width / devicePixelRatio);
-            return Math.ceil(Math.max(24, ...widths) + 12);
-          },
+          size: ticksWidth(theme, 24, 12),
         },
       ],
       cursor: {

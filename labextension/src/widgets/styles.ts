@@ -55,12 +55,12 @@ export const STYLES = `${COLOURS}
   .fb-card { position: absolute; right: 10px; top: 10px; bottom: 10px; width: 300px; max-width: 62%; overflow: auto; height: fit-content; max-height: calc(100% - 20px - var(--fb-base, 0px)); background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 9px; box-shadow: 0 6px 20px rgb(0 0 0 / 14%); padding: 12px 14px; user-select: text; z-index: 2; }
   .fb-card[hidden] { display: none; }
   .fb-card:focus-visible { outline: 2px solid var(--fb-accent); outline-offset: -1px; }
-  .fb-card h3 { font-size: 13px; font-weight: 600; margin: 0 22px 0 0; overflow-wrap: anywhere; line-height: 1.35; color: var(--fb-ink); }
+  .fb-card h3 { font-size: var(--jp-ui-font-size1, 13px); font-weight: 600; margin: 0 22px 0 0; overflow-wrap: anywhere; line-height: 1.35; color: var(--fb-ink); }
   .fb-card .fb-type { color: var(--fb-faint); margin: 1px 0 0; }
-  .fb-card h4 { font-size: 11px; font-weight: 600; color: var(--fb-faint); margin: 11px 0 2px; text-transform: none; }
+  .fb-card h4 { font-size: var(--jp-ui-font-size0, 11px); font-weight: 600; color: var(--fb-faint); margin: 11px 0 2px; text-transform: none; }
   .fb-card ul { list-style: none; margin: 0; padding: 0; }
   .fb-card li { padding: 1px 0; overflow-wrap: anywhere; display: flex; flex-wrap: wrap; gap: 0 8px; }
-  .fb-card li > .fb-code, .fb-card li > button { font-family: var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); font-size: 11px; }
+  .fb-card li > .fb-code, .fb-card li > button { font-family: var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); font-size: calc(var(--jp-code-font-size, 13px) * 0.85); }
   .fb-card li > button { padding: 0; min-height: 0; color: var(--fb-accent); text-align: left; overflow-wrap: anywhere; }
   .fb-card li > button:hover { text-decoration: underline; background: none; }
   .fb-card li > .fb-detail { color: var(--fb-faint); }
@@ -69,7 +69,7 @@ export const STYLES = `${COLOURS}
   .fb-card .fb-actions button { border: 1px solid var(--fb-border); border-radius: 6px; padding: 2px 9px; min-height: 26px; }
   .fb-card .fb-close { position: absolute; right: 6px; top: 8px; padding: 4px; min-height: 0; border-radius: 5px; color: var(--fb-faint); }
   .fb-tensor h4 { display: flex; justify-content: space-between; align-items: center; }
-  .fb-tensor pre { margin: 2px 0 0; padding: 6px 8px; border: 1px solid var(--fb-border); border-radius: 6px; background: var(--fb-paper); color: var(--fb-ink); font: 11px/1.45 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 180px; overflow: auto; user-select: text; }
+  .fb-tensor pre { margin: 2px 0 0; padding: 6px 8px; border: 1px solid var(--fb-border); border-radius: 6px; background: var(--fb-paper); color: var(--fb-ink); font: calc(var(--jp-code-font-size, 13px) * 0.85)/1.45 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 180px; overflow: auto; user-select: text; }
   .fb-tensor pre.fb-snippet { white-space: pre; overflow-wrap: normal; }
   .fb-tensor .fb-copy { padding: 0 6px; min-height: 22px; border-radius: 5px; font-weight: 400; color: var(--fb-accent); }
   .fb-tensor .fb-main { margin: 10px 0 0; border: 1px solid var(--fb-accent); border-radius: 6px; padding: 2px 10px; min-height: 26px; color: var(--fb-accent); }
@@ -78,7 +78,7 @@ export const STYLES = `${COLOURS}
   .fb-value figure { margin: 8px 0 0; display: grid; gap: 6px; }
   .fb-value figure.fb-two { grid-template-columns: 1fr 1fr; }
   .fb-value img { width: 100%; max-height: 160px; object-fit: contain; image-rendering: pixelated; border: 1px solid var(--fb-border); border-radius: 3px; }
-  .fb-value figcaption { color: var(--fb-faint); font-size: 11px; grid-column: 1 / -1; }
+  .fb-value figcaption { color: var(--fb-faint); font-size: var(--jp-ui-font-size0, 11px); grid-column: 1 / -1; }
   .fb-value .fb-ends { display: flex; justify-content: space-between; border-top: 1px solid var(--fb-border); margin-top: -6px; }
   .fb-value figure svg { width: 100%; height: auto; }
   .fb-value path { fill: var(--fb-accent); }
@@ -88,7 +88,7 @@ export const STYLES = `${COLOURS}
   .fb-value dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; user-select: text; }
   .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
   .fb-tip[hidden] { display: none; }
-  .fb-status { position: absolute; left: 12px; bottom: calc(8px + var(--fb-base, 0px)); color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
+  .fb-status { position: absolute; left: 12px; bottom: calc(8px + var(--fb-base, 0px)); color: var(--fb-faint); pointer-events: none; font-size: var(--jp-ui-font-size0, 11px); background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
   .fb-dashes { margin-left: 14px; white-space: nowrap; }
   .fb-dashes i { display: inline-block; width: 20px; height: 9px; margin-right: 5px; border: 1px dashed var(--fb-stale); border-radius: 3px; vertical-align: -1px; }
   .fb-isRetired i { border: 1px dotted var(--fb-faint); }

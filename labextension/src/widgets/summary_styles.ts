@@ -20,7 +20,7 @@ export const CHARTS = `
 
 // What is said beside the pointer; a rule within a view's.
 export const TIPS = `  .fb-tip { position: absolute; pointer-events: none; max-width: 100%; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 5px 9px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); z-index: 2; overflow: hidden; }
-  .fb-tip table { border-collapse: collapse; border: 0; margin: 0; font-size: 12px; }
+  .fb-tip table { border-collapse: collapse; border: 0; margin: 0; font-size: var(--jp-ui-font-size1, 12px); }
   .fb-tip tr { background: none; }
   .fb-tip td { padding: 0 0 0 10px; border: 0; text-align: left; white-space: nowrap; line-height: 1.5; color: var(--fb-ink); max-width: 180px; overflow: hidden; text-overflow: ellipsis; }
   .fb-tip td:first-child { padding-left: 0; }
@@ -89,7 +89,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-splits b { color: var(--fb-ink); font-weight: 400; font-variant-numeric: tabular-nums; }
   .fb-histograms canvas { display: block; width: 100%; }
   .fb-histograms .fb-run { padding: 0 8px; }
-${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; line-height: 1.4; }
+${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: var(--jp-ui-font-size0, 11px); line-height: 1.4; }
   .fb-note.fb-faint { color: var(--fb-faint); }
   .fb-steps { display: flex; align-items: center; gap: 10px; padding: 2px 8px 6px; }
   .fb-steps input[type="range"] { flex: 1 1 auto; width: auto; max-width: 260px; }
@@ -97,15 +97,15 @@ ${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; 
   .fb-gallery { display: flex; flex-wrap: wrap; gap: 10px; padding: 0 8px; }
   .fb-gallery figure { margin: 0; max-width: 100%; }
   .fb-gallery img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--fb-hover); }
-  .fb-gallery figcaption { font-size: 11px; display: flex; flex-direction: column; padding-top: 3px; }
-  .fb-texts pre { font: 11.5px/1.5 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); color: var(--fb-ink); background: var(--fb-hover); border-radius: 5px; margin: 0 8px 6px; padding: 6px 9px; white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 220px; overflow: auto; }
+  .fb-gallery figcaption { font-size: var(--jp-ui-font-size0, 11px); display: flex; flex-direction: column; padding-top: 3px; }
+  .fb-texts pre { font: calc(var(--jp-code-font-size, 13px) * 0.85)/1.5 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); color: var(--fb-ink); background: var(--fb-hover); border-radius: 5px; margin: 0 8px 6px; padding: 6px 9px; white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 220px; overflow: auto; }
   .fb-texts > div:last-child { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(270px, 100%), 1fr)); }
   .fb-texts .fb-run { padding: 0 8px 3px; }
   .fb-more { display: block; margin: 8px auto 2px; color: var(--fb-accent); padding: 4px 10px; border-radius: 6px; }
   .fb-more:hover { background: var(--fb-hover); }
   .fb-nothing { display: flex; flex-direction: column; align-items: center; gap: 2px; padding: 34px 16px; color: var(--fb-faint); text-align: center; overflow-wrap: anywhere; }
-  .fb-nothing strong { color: var(--fb-ink); font-size: 13px; }
-  .fb-status { padding: 5px 12px; border-top: 1px solid var(--fb-border); color: var(--fb-faint); font-size: 11px; }
+  .fb-nothing strong { color: var(--fb-ink); font-size: var(--jp-ui-font-size1, 13px); }
+  .fb-status { padding: 5px 12px; border-top: 1px solid var(--fb-border); color: var(--fb-faint); font-size: var(--jp-ui-font-size0, 11px); }
   .fb-status:empty { display: none; }
   @container (max-width: 300px) { .fb-cards { padding: 0 6px; } }
 }

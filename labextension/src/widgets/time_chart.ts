@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import { durationText, numberText, tickTexts } from "../core/axes.js";
 import { element } from "./dom.js";
 import { Theme } from "./theme.js";
+import { ticksWidth } from "./ticks_width.js";
 import { Tip } from "./tip.js";
 
 const HEIGHT = 104;
@@ -93,11 +94,7 @@ export class TimeChart {
           space: 28,
           ...(this.#ticks ? { splits: () => this.#ticks! } : {}),
           values: (_, ticks) => tickTexts(ticks),
-          size: (plot, values) => {
-            plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;
-            const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width / devicePixelRatio);
-            return Math.ceil(Math.max(18, ...widths) + 10);
-          },
+          size: ticksWidth(theme, 18, 10),
         },
       ],
       cursor: { y: false, points: { size: 7, width: 1.5 }, drag: { x: false, y: false } },

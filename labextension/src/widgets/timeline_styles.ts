@@ -40,10 +40,10 @@ export const TIMELINE_STYLES = `${COLOURS}
   .fb-legend i { width: 12px; height: 12px; border-radius: 3px; flex: none; }
   .fb-legend span { color: var(--fb-faint); font-variant-numeric: tabular-nums; }
   .fb-call { border-top: 1px solid var(--fb-border); padding: 10px 12px 12px; min-height: 128px; user-select: text; }
-  .fb-call h4 { font: inherit; font-size: 13px; font-weight: 600; margin: 0; color: var(--fb-ink); overflow-wrap: anywhere; text-transform: none; letter-spacing: 0; }
-  .fb-call h4 span { font-weight: 400; color: var(--fb-faint); margin-left: 5px; font-size: 12px; }
+  .fb-call h4 { font: inherit; font-size: var(--jp-ui-font-size1, 13px); font-weight: 600; margin: 0; color: var(--fb-ink); overflow-wrap: anywhere; text-transform: none; letter-spacing: 0; }
+  .fb-call h4 span { font-weight: 400; color: var(--fb-faint); margin-left: 5px; font-size: var(--jp-ui-font-size1, 12px); }
   .fb-call dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); gap: 8px 14px; margin: 8px 0 0; }
-  .fb-call dt { color: var(--fb-faint); font-weight: 400; font-size: 11px; float: none; width: auto; margin: 0; padding: 0; }
+  .fb-call dt { color: var(--fb-faint); font-weight: 400; font-size: var(--jp-ui-font-size0, 11px); float: none; width: auto; margin: 0; padding: 0; }
   .fb-call dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
   .fb-call .fb-broad { grid-column: span 2; }
   .fb-call header { display: flex; justify-content: space-between; gap: 12px; align-items: flex-start; }

@@ -213,7 +213,8 @@ def test_what_was_measured_decides_what_is_better(sess, x):
     plan = sess.explain(y, feeds)
     assert plan.operations[slow[0].op].is_measured
     assert plan.seconds > 0.02
-    assert plan.better.seconds < plan.seconds * 0.7
+    # Side by side they take as long as the longer one, and each waits for a hundredth of a second.
+    assert plan.better.seconds < plan.seconds - 0.009
     assert "operations take was measured" in str(plan)
     sess.replace(plan.better)
     np.testing.assert_array_equal(sess.run(y, feeds), before)

@@ -231,3 +231,45 @@ def test_arguments_of_earlier_definitions_name_todays(old, new):
     assert new in caught.value.hint
     with pytest.raises(AttributeError, match="touches="):
         fb.Effects  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("outputs", "goes_without_saying"),
+    [
+        ("n: int32, found: bool, text: string", True),
+        ("", True),
+        ("n: int32, x: float32", False),
+        ("n: I", True),
+        ("n: T", False),
+        ("y: dtype", False),
+        ("handle: variant", False),
+    ],
+)
+def test_no_gradient_flows_through_what_is_not_differentiable(
+    outputs: str, goes_without_saying: bool
+) -> None:
+    variables = {"I": (fb.int32, fb.int64), "T": (fb.int32, fb.float32)}
+    made = fb.OpDef(
+        "TestOutputs", f"x: T, k: I -> {outputs}", attributes={"dtype": fb.float32}, **variables
+    )
+    assert (made.grad is not None) is goes_without_saying
+    own = fb.OpDef(
+        "TestOutputs",
+        f"x: T, k: I -> {outputs}",
+        attributes={"dtype": fb.float32},
+        grad=lambda op, *dys: None,
+        **variables,
+    )
+    assert own.grad is not None
+    assert own.grad(None) is None
+
+
+def test_that_nothing_is_shared_goes_without_saying_of_flowbooks_own_kernels() -> None:
+    def kernel(xp: Any, x: Any) -> Any:
+        return x.reshape(-1)
+
+    assert op_named("Add").aliases == {}
+    assert op_named("Reshape").aliases == {0: 0}
+    assert op_named("Variable").aliases is None  # It has no kernel.
+    assert op_named("QueueDequeue").aliases == {}  # It says so: it waits.
+    assert fb.OpDef("TestView", "x: float32 -> y: float32", kernel=kernel).aliases is None

@@ -627,6 +627,50 @@ def test_no_gradient_flows_where_none_is_wanted() -> None:
         assert sess.run([y, dx], {x: 2.0}) == [16, 16]
 
 
+def on_two_devices(x: Any) -> Any:
+    def body(i: Any, t: Any) -> Any:
+        with fb.device("/cpu:0"):
+            return i + 1, fb.tanh(t) * x
+
+    with fb.device("/cpu:2"):
+        return fb.while_loop(lambda i, _: i < 3, body, (0, x))[1]
+
+
+def loop_on_another_device(x: Any) -> Any:
+    def body(i: Any, t: Any) -> Any:
+        with fb.device("/cpu:0"):
+            return i + 1, fb.while_loop(
+                lambda j, _: j < 2, lambda j, u: (j + 1, fb.tanh(u) * x), (0, t)
+            )[1]
+
+    with fb.device("/cpu:2"):
+        return fb.while_loop(lambda i, _: i < 3, body, (0, x))[1]
+
+
+def elements_on_another_device(x: Any) -> Any:
+    def outer(v: Any) -> Any:
+        with fb.device("/cpu:0"):
+            return fb.reduce_sum(fb.map_fn(lambda u: u * v * v, x))
+
+    with fb.device("/cpu:2"):
+        return fb.map_fn(outer, x)
+
+
+@pytest.mark.parametrize(
+    "program", [on_two_devices, loop_on_another_device, elements_on_another_device]
+)
+def test_what_is_in_a_loop_may_ask_for_devices_of_its_own(program: Any) -> None:
+    x = fb.placeholder(fb.float64, [3])
+    [first] = fb.gradients(program(x), x)
+    [second] = fb.gradients(first, x)
+    feeds = {x: [0.5, -0.3, 1.2]}
+    with fb.Session(cpus=3) as several, fb.Session(soft_placement=True) as one:
+        wanted = one.run([first, second], feeds)
+        for _ in range(2):
+            for found, same in zip(several.run([first, second], feeds), wanted, strict=True):
+                np.testing.assert_allclose(found, same, rtol=1e-12)
+
+
 def test_twice_through_a_loop_in_a_branch_of_a_loop() -> None:
     x = fb.placeholder(fb.float64, [])
 

@@ -90,7 +90,6 @@ partition_op: OpDef[list[Tensor]] = OpDef(
     infer=_partition_shapes,
     kernel=_partition,
     grad=_partition_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -187,7 +186,6 @@ stitch_op = OpDef(
     infer=_stitched_shape,
     kernel=_stitch,
     grad=_stitch_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -259,6 +257,5 @@ stitch_gradient_op: OpDef[list[Tensor]] = OpDef(
         ),
         *(None,) * (len(op.inputs) - 1),
     ),
-    aliases={},
     cost=no_flops,
 )

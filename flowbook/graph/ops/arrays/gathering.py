@@ -157,7 +157,6 @@ gather_op = OpDef(
     infer=_gathered_shape,
     kernel=_gather,
     grad=_gather_gradient,
-    aliases={},
     keeps_finite=True,
     computes_shapes=True,
     axis="axis",
@@ -202,7 +201,6 @@ gather_gradient_op = OpDef(
         None,
         None,
     ),
-    aliases={},
     axis="axis",
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
@@ -244,7 +242,6 @@ variable_gather_op = OpDef(
     grad=_variable_gather_gradient,
     touches=READS,
     reads_as=gather_op,
-    aliases={},
     cost=no_flops,
 )
 
@@ -366,7 +363,6 @@ one_hot_op = OpDef(
     kernel=_one_hot,
     host_args=("depth",),
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

@@ -125,7 +125,6 @@ gather_nd_op = OpDef(
         ),
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 
@@ -211,7 +210,6 @@ scatter_nd_op: OpDef = OpDef(
         gather_nd_op(dy, op.inputs[0], batch_dims=op.attributes["batch_dims"]),
         None,
     ),
-    aliases={},
     cost=lambda op: op.inputs[1].shape.size or 0,
 )
 
@@ -267,7 +265,6 @@ tensor_scatter_nd_update = OpDef(
     infer=_updated_shape,
     kernel=_update,
     grad=_update_gradient,
-    aliases={},
     cost=no_flops,
     function="tensor_scatter_nd_update",
     doc="""A tensor with parts of it replaced; of parts named twice the last wins.
@@ -312,7 +309,6 @@ update_gradient_op = OpDef(
         tensor_scatter_nd_update(zeros_like_op(op.inputs[0]), op.inputs[1], dz),
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 

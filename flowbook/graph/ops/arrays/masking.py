@@ -66,7 +66,6 @@ boolean_mask_op = OpDef(
         ),
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 
@@ -124,7 +123,6 @@ boolean_mask_gradient_op: OpDef = OpDef(
         None,
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import halvings, no_flops, shape_from
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -69,7 +69,6 @@ sort_op = OpDef(
     infer=_same_shape,
     kernel=_sort,
     grad=_sort_gradient,
-    aliases={},
     cost=comparisons,
 )
 
@@ -111,8 +110,6 @@ argsort_op = OpDef(
     attributes={"axis": -1, "descending": False},
     infer=_same_shape,
     kernel=_argsort,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=comparisons,
 )
 
@@ -162,7 +159,6 @@ take_along_axis_op = OpDef(
         ),
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 
@@ -189,6 +185,5 @@ take_along_axis_gradient_op: OpDef = OpDef(
         None,
         None,
     ),
-    aliases={},
     cost=no_flops,
 )

@@ -58,7 +58,6 @@ search_sorted_op = OpDef(
     infer=_searched_shape,
     kernel=_searched,
     grad=NO_GRADIENT,
-    aliases={},
     cost=_comparisons,
 )
 
@@ -139,8 +138,6 @@ unravel_index_op = OpDef(
     infer=_unravelled_shape,
     kernel=_unravelled,
     host_args=("dims",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

@@ -89,7 +89,6 @@ tile_op = OpDef(
     kernel=_tile,
     host_args=("multiples",),
     grad=_tile_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -164,7 +163,6 @@ repeat_op: OpDef = OpDef(
     infer=_repeated_shape,
     kernel=_repeat,
     grad=_repeat_gradient,
-    aliases={},
     cost=no_flops,
 )
 

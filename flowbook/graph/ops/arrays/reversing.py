@@ -125,7 +125,6 @@ reverse_sequence_op: OpDef = OpDef(
         ),
         None,
     ),
-    aliases={},
     cost=no_flops,
 )
 
@@ -191,7 +190,6 @@ roll_op: OpDef = OpDef(
     kernel=_roll,
     host_args=("shift",),
     grad=lambda op, dy: (_rolled_back(op, dy), None),
-    aliases={},
     axes="axis",
     cost=no_flops,
 )

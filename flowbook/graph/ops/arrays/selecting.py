@@ -113,7 +113,6 @@ top_k_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_top_k,
     host_args=("k",),
     grad=_top_k_gradient,
-    aliases={},
     cost=comparisons,
 )
 
@@ -182,7 +181,6 @@ nth_element_op = OpDef(
     kernel=_nth_element,
     host_args=("n",),
     grad=_nth_gradient,
-    aliases={},
     cost=comparisons,
 )
 

@@ -124,7 +124,6 @@ unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_unique_shapes,
     kernel=_unique,
     grad=NO_GRADIENT,
-    aliases={},
     computes=False,
     axis="axis",
     cost=_comparisons,
@@ -196,7 +195,6 @@ set_difference_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_difference_shapes,
     kernel=_difference,
     grad=NO_GRADIENT,
-    aliases={},
     computes=False,
     cost=_comparisons,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
 from flowbook.graph.definition.inference import no_flops, shape_from
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -127,8 +127,6 @@ broadcast_shape_op = OpDef(
     infer=_joint_shape,
     kernel=_joint,
     host_args=("shape_x", "shape_y"),
-    grad=NO_GRADIENT,
-    aliases={},
     computes_shapes=True,
     cost=no_flops,
 )

@@ -38,7 +38,6 @@ cast_op = OpDef(
     infer=same_as_input,
     kernel=_cast,
     grad=_cast_gradient,
-    aliases={},
     keeps_zeros=True,
     spreads_nonfinite=("x",),
     is_identity=True,

@@ -303,7 +303,6 @@ no_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    aliases={},
     cost=no_flops,
     doc="Does nothing; control dependencies give it a meaning.",
 )
@@ -364,7 +363,6 @@ zeros_like_op = OpDef(
     infer=same_as_input,
     kernel=_zeros_like,
     grad=NO_GRADIENT,
-    aliases={},
     keeps_finite=True,
     cost=no_flops,
 )
@@ -376,7 +374,6 @@ ones_like_op = OpDef(
     infer=same_as_input,
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
-    aliases={},
     keeps_finite=True,
     cost=no_flops,
 )

@@ -100,7 +100,6 @@ fill_op = OpDef(
     kernel=_fill,
     host_args=("dims",),
     grad=lambda op, dy: (None, sum_op(dy)),
-    aliases={},
     cost=no_flops,
 )
 
@@ -221,7 +220,6 @@ range_op = OpDef(
     kernel=_range,
     host_args=("start", "limit", "delta"),
     grad=NO_GRADIENT,
-    aliases={},
     computes_shapes=True,
     cost=elementwise(),
 )
@@ -305,7 +303,6 @@ linspace_op = OpDef(
     kernel=_linspace,
     host_args=("num",),
     grad=_linspace_gradient,
-    aliases={},
     cost=elementwise(),
 )
 
@@ -345,7 +342,6 @@ eye_op = OpDef(
     kernel=_eye,
     host_args=("num_rows", "num_columns"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

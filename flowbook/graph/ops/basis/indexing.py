@@ -311,6 +311,5 @@ strided_slice_gradient_op = OpDef(
         strided_slice_op(dz, list(op.inputs[2:]), key=op.attributes["key"]),
         *(None,) * (len(op.inputs) - 1),
     ),
-    aliases={},
     cost=no_flops,
 )

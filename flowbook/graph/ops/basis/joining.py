@@ -94,7 +94,6 @@ concat_op = OpDef(
     infer=_concatenated,
     kernel=_concat,
     grad=_concat_gradient,
-    aliases={},
     spreads_nonfinite=("values",),
     computes_shapes=True,
     elements=_concatenated_elements,
@@ -156,6 +155,7 @@ concat_gradient_op: OpDef[list[Tensor]] = OpDef(
         *(None,) * (len(op.inputs) - 1),
     ),
     axis="axis",
+    aliases=None,
     cost=no_flops,
 )
 
@@ -220,6 +220,7 @@ split_op: OpDef[list[Tensor]] = OpDef(
     kernel=_split,
     grad=lambda op, *dys: concat_op(list(dys), axis=op.attributes["axis"]),
     axis="axis",
+    aliases=None,
     cost=no_flops,
 )
 
@@ -263,6 +264,7 @@ split_by_op: OpDef[list[Tensor]] = OpDef(
     host_args=("size_splits",),
     grad=lambda op, *dys: (concat_op(list(dys), axis=op.attributes["axis"]), None),
     axis="axis",
+    aliases=None,
     cost=no_flops,
 )
 
@@ -369,7 +371,6 @@ stack_op = OpDef(
     grad=lambda op, dy: unstack_op(
         dy, axis=op.attributes["axis"], Tout=(dy.dtype,) * len(op.inputs)
     ),
-    aliases={},
     spreads_nonfinite=("values",),
     computes_shapes=True,
     elements=_stacked_elements,
@@ -425,6 +426,7 @@ unstack_op: OpDef[list[Tensor]] = OpDef(
     infer=_unstacked,
     kernel=_unstack,
     grad=lambda op, *dys: stack_op(list(dys), axis=op.attributes["axis"]),
+    aliases=None,
     cost=no_flops,
 )
 

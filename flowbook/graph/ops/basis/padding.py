@@ -179,7 +179,6 @@ pad_op = OpDef(
     kernel=_pad,
     host_args=("paddings",),
     grad=_pad_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -279,7 +278,6 @@ mirror_pad_gradient_op: OpDef = OpDef(
     kernel=_unmirror,
     host_args=("paddings",),
     grad=lambda op, dz: (mirror_pad_op(dz, op.inputs[1], mode=op.attributes["mode"]), None),
-    aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowbook.graph.definition.axes import axes_or_tensor, in_range
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -47,8 +47,6 @@ invert_permutation = OpDef(
     I=INDICES,
     infer=_permutation_shape,
     kernel=_inverted,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="""The permutation that undoes another: `y[x[i]] = i`.
 

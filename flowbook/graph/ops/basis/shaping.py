@@ -101,7 +101,6 @@ shape_op = OpDef(
     infer=lambda input, out_type: Shape.of((input.shape.rank,)),
     kernel=_cast_shape,
     grad=NO_GRADIENT,
-    aliases={},
     elements=lambda op, known: op.inputs[0].shape.dims,
     cost=no_flops,
 )
@@ -148,7 +147,6 @@ size_op = OpDef(
     infer=scalar,
     kernel=lambda xp, input, out_type: xp.asarray(input.size, out_type.numpy),
     grad=NO_GRADIENT,
-    aliases={},
     elements=lambda op, known: (op.inputs[0].shape.size,),
     cost=no_flops,
 )
@@ -192,8 +190,6 @@ rank_op = OpDef(
     T=MOVABLE,
     infer=scalar,
     kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
-    grad=NO_GRADIENT,
-    aliases={},
     elements=lambda op, known: (op.inputs[0].shape.rank,),
     cost=no_flops,
 )

@@ -92,7 +92,6 @@ assert_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     host_args=("condition",),
     touches=ASSERTS,
-    aliases={},
     cost=no_flops,
 )
 

@@ -177,6 +177,5 @@ check_finite_op: OpDef[Operation] = OpDef(
     attributes={"checked": REQUIRED, "nodes": ()},
     infer=nothing,
     kernel=_check_finite,
-    aliases={},
     cost=no_flops,
 )

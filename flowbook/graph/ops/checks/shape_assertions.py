@@ -84,7 +84,6 @@ assert_shapes_op: OpDef[Operation] = OpDef(
     kernel=_check,
     kinds=HOST,
     touches=ASSERTS,
-    aliases={},
     cost=no_flops,
 )
 

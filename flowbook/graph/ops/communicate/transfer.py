@@ -71,7 +71,6 @@ truncate_op: OpDef = OpDef(
     "value: float32 -> bits: uint16",
     infer=lambda value: value.shape,
     kernel=truncated,
-    aliases={},
     cost=no_flops,
 )
 
@@ -80,7 +79,6 @@ fill_op: OpDef = OpDef(
     "bits: uint16 -> value: float32",
     infer=lambda bits: bits.shape,
     kernel=filled,
-    aliases={},
     cost=no_flops,
 )
 
@@ -91,5 +89,6 @@ fetch_op: OpDef = OpDef(
     T=ANYTHING,
     infer=lambda port, value: value.shape,
     kernel=lambda xp, port, value: port.fetch(value),
+    aliases=None,
     cost=no_flops,
 )

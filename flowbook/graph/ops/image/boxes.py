@@ -89,7 +89,6 @@ draw_bounding_boxes_op = OpDef(
     kernel=_drawn,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
 

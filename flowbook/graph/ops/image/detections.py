@@ -136,7 +136,6 @@ combined_op: OpDef[tuple[Tensor, Tensor, Tensor, Tensor]] = OpDef(
     kinds=HOST,
     host_args=("max_output_size_per_class", "max_total_size", "iou_threshold", "score_threshold"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=_flops,
 )
 

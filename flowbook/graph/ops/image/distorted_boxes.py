@@ -193,7 +193,6 @@ sample_distorted_bounding_box_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
-    aliases={},
     cost=lambda op: 100 * op.attributes["max_attempts"],
 )
 

@@ -69,7 +69,6 @@ decode_op = OpDef(
     kernel=_decode,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     # What lies in the file is not known; it is some hundred operations per byte.
     cost=uncounted,
 )
@@ -205,8 +204,6 @@ decode_gif_op = OpDef(
     infer=_frames_shape,
     kernel=_frames,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     # As of one image, what lies in the file is not known.
     cost=uncounted,
 )
@@ -252,7 +249,6 @@ jpeg_shape_op = OpDef(
     kernel=_jpeg_dims,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=uncounted,
 )
 
@@ -339,8 +335,6 @@ encode_png_op = OpDef(
     infer=_encoded_shape,
     kernel=_encode_png,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
 )
 
@@ -406,8 +400,6 @@ encode_jpeg_op = OpDef(
     infer=_jpeg_shape,
     kernel=_encode_jpeg,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
 )
 

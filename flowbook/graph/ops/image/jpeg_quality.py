@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, scalar
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import int32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -44,8 +44,6 @@ encode_op = OpDef(
     kernel=_encoded,
     kinds=HOST,
     host_args=("quality",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
 )
 

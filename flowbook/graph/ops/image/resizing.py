@@ -115,7 +115,6 @@ resize_op: OpDef = OpDef(
     kernel=_resize,
     host_args=("size",),
     grad=_resize_gradient,
-    aliases={},
     cost=lambda op: _FLOPS[op.attributes["method"]] * (op.outputs[0].shape.size or 0),
 )
 
@@ -151,7 +150,6 @@ resize_gradient_op = OpDef(
     kernel=_resize_adjoint,
     host_args=("shape",),
     grad=_adjoint_gradient,
-    aliases={},
     cost=lambda op: _FLOPS[op.attributes["method"]] * (op.inputs[0].shape.size or 0),
 )
 

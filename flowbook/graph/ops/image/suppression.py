@@ -151,8 +151,6 @@ non_max_suppression_op = OpDef(
     kernel=_selected,
     kinds=HOST,
     host_args=("max_output_size", "iou_threshold", "score_threshold"),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=16),
 )
 
@@ -266,7 +264,6 @@ with_scores_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kinds=HOST,
     host_args=("max_output_size", "iou_threshold", "score_threshold", "soft_nms_sigma"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=30),
 )
 
@@ -347,8 +344,6 @@ overlaps_op = OpDef(
     kernel=_overlapping,
     kinds=HOST,
     host_args=("max_output_size", "overlap_threshold", "score_threshold"),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=4),
 )
 

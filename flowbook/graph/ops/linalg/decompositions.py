@@ -92,7 +92,6 @@ cholesky = OpDef(
     kernel=_cholesky,
     kinds=HOST,
     grad=_cholesky_gradient,
-    aliases={},
     cost=cubic(1, 3),
     doc="""The lower triangular factor L of Hermitian positive definite matrices, `A = L L^H`.
 
@@ -202,7 +201,6 @@ qr_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_qr_shapes,
     kernel=_qr,
     grad=_qr_gradient,
-    aliases={},
     cost=_qr_flops,
 )
 
@@ -272,7 +270,6 @@ lu_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_lu,
     kinds=HOST,
     grad=_lu_gradient,
-    aliases={},
     cost=cubic(2, 3),
 )
 

@@ -221,7 +221,6 @@ diag_op = OpDef(
     infer=_diag_shape,
     kernel=_diag,
     grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"]),
-    aliases={},
     cost=no_flops,
 )
 
@@ -301,7 +300,6 @@ set_diag_op: OpDef = OpDef(
     infer=_set_shape,
     kernel=_set,
     grad=_set_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -360,7 +358,6 @@ band_part_op: OpDef = OpDef(
     infer=_band_shape,
     kernel=_band_part,
     grad=lambda op, dy: band_part_op(dy, **op.attributes),
-    aliases={},
     cost=no_flops,
 )
 
@@ -413,7 +410,6 @@ diag: OpDef = OpDef(
     infer=_tensor_diag_shape,
     kernel=_tensor_diag,
     grad=lambda op, dy: diag_part(dy),
-    aliases={},
     cost=no_flops,
     doc="""A tensor [*s, *s] with a tensor [*s] on its diagonal and zeros elsewhere.
 

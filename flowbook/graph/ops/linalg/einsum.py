@@ -405,7 +405,6 @@ einsum_diagonal_op = OpDef(
     infer=_diagonal_shape,
     kernel=_on_diagonal,
     grad=lambda op, dy: (_build(*_reversed(op), [dy]), None),
-    aliases={},
     cost=no_flops,
 )
 

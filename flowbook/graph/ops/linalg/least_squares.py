@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -70,7 +70,6 @@ pinv_op = OpDef(
     infer=lambda a, rcond: matrix_transpose_op.infer(a),  # type: ignore[misc]
     kernel=_pinv,
     grad=_pinv_gradient,
-    aliases={},
     cost=_pinv_flops,
 )
 
@@ -112,8 +111,6 @@ matrix_rank_op = OpDef(
     attributes={"tol": None},
     infer=_rank_shape,
     kernel=_rank,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: singular_values_flops(op.inputs[0].shape),
 )
 

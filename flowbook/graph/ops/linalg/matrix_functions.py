@@ -108,7 +108,6 @@ matrix_exponential = OpDef(
     infer=square_shape,
     kernel=_exponential,
     grad=_gradient,
-    aliases={},
     cost=cubic(30),
     doc="""The exponential of square matrices, `I + A + A^2 / 2! + A^3 / 3! + ...`.
 
@@ -181,7 +180,6 @@ matrix_square_root = OpDef(
     kernel=_square_root,
     kinds=HOST,
     grad=_gradient,
-    aliases={},
     cost=cubic(25),
     doc="""The principal square root of square matrices: `root @ root` is the input.
 
@@ -239,7 +237,6 @@ matrix_logarithm = OpDef(
     kernel=_logarithm,
     kinds=HOST,
     grad=_gradient,
-    aliases={},
     cost=cubic(50),
     doc="""The principal logarithm of square matrices: its exponential is the input.
 

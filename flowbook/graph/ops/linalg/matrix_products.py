@@ -154,7 +154,6 @@ matmul_op = OpDef(
     infer=_product_shape,
     kernel=_matmul,
     grad=_product_gradient,
-    aliases={},
     spreads_nonfinite=("a", "b"),
     cost=_product_flops,
 )
@@ -296,7 +295,6 @@ cross: OpDef = OpDef(
     infer=_cross_shape,
     kernel=_cross,
     grad=lambda op, dc: (cross(op.inputs[1], dc), cross(dc, op.inputs[0])),
-    aliases={},
     cost=elementwise(flops=3),
     doc="""The cross product of vectors [..., 3] of one real dtype and shape.
 

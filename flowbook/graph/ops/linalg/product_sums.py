@@ -84,6 +84,5 @@ sum_of_products_op = OpDef(
     infer=_summed_shape,
     kernel=_sum_of_products,
     grad=_gradient,
-    aliases={},
     cost=_flops,
 )

@@ -76,7 +76,6 @@ inverse_op = OpDef(
     kernel=_inverse,
     kinds=HOST,
     grad=_inverse_gradient,
-    aliases={},
     cost=cubic(2),
 )
 
@@ -119,7 +118,6 @@ matrix_determinant = OpDef(
     infer=batch_shape,
     kernel=_determinant,
     grad=lambda op, dy: _scaled_inverse(dy * conjugate(op.outputs[0]), op.inputs[0]),
-    aliases={},
     cost=cubic(2, 3),
     doc="""The determinants [...] of square matrices [..., n, n], of at least 32 bits.
 
@@ -155,7 +153,6 @@ log_matrix_determinant: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=lambda input: [batch_shape(input)] * 2,
     kernel=_log_determinant,
     grad=_log_determinant_gradient,
-    aliases={},
     cost=cubic(2, 3),
     doc="""The sign and the logarithm of the absolute value of determinants: two tensors [...].
 
@@ -259,7 +256,6 @@ solve_op = OpDef(
     kernel=_solve,
     kinds=HOST,
     grad=_solution_gradient,
-    aliases={},
     cost=_solution_flops,
 )
 
@@ -324,7 +320,6 @@ triangular_solve_op = OpDef(
     infer=_solution_shape,
     kernel=_solve_triangular,
     grad=_solution_gradient,
-    aliases={},
     cost=_substitution_flops,
 )
 

@@ -161,7 +161,6 @@ svd_op: OpDef[tuple[Tensor, ...]] = OpDef(
     infer=_svd_shapes,
     kernel=svd_kernel,
     grad=_svd_gradient,
-    aliases={},
     cost=_svd_flops,
 )
 
@@ -257,7 +256,6 @@ eigh_op: OpDef[tuple[Tensor, ...]] = OpDef(
     infer=_eigh_shapes,
     kernel=_eigh,
     grad=_eigh_gradient,
-    aliases={},
     cost=_eigh_flops,
 )
 

@@ -160,7 +160,6 @@ tensordot_gradient_op = OpDef(
     infer=_gradient_shape,
     kernel=_gradient,
     grad=_second_gradient,
-    aliases={},
     cost=_gradient_flops,
     doc="""The gradient of `tensordot` to a factor, `of` "a" or "b", from the other one.""",
 )
@@ -185,7 +184,6 @@ tensordot_op = OpDef(
     infer=_dot_shape,
     kernel=_dot,
     grad=_dot_gradient,
-    aliases={},
     cost=_dot_flops,
 )
 

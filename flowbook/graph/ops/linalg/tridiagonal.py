@@ -96,7 +96,6 @@ solve_op: OpDef = OpDef(
     kernel=_solve,
     kinds=HOST,
     grad=_solve_gradient,
-    aliases={},
     cost=lambda op: 8 * (op.inputs[1].shape.size or 0),
 )
 

@@ -102,8 +102,6 @@ population_count = OpDef(
     T=INTS,
     infer=same_as_input,
     kernel=_population_count,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(),
     doc="""How many bits are set, elementwise; in negative numbers too, as two's complement.
 

@@ -57,7 +57,6 @@ saturate_cast_op = OpDef(
     infer=same_as_input,
     kernel=_saturate,
     grad=_saturate_gradient,
-    aliases={},
     cost=elementwise(flops=3),
 )
 

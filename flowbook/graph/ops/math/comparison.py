@@ -145,8 +145,6 @@ true_indices = OpDef(
     T=(bool_, *NUMBERS),
     infer=_indices_shape,
     kernel=_true_indices,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="The indices of the elements that hold: what `where` gives without `x` and `y`.",
 )
@@ -250,7 +248,6 @@ row_condition_op = OpDef(
     T=VALUES,
     infer=_row_shape,
     kernel=_as_rows,
-    grad=NO_GRADIENT,
     aliases={0: 0},
     cost=no_flops,
     doc="What `where` makes of a condition where only the run knows whether it chooses rows.",

@@ -69,7 +69,6 @@ complex_op = OpDef(
     infer=_joined,
     kernel=_complex,
     grad=lambda op, dz: gradients_of_two(op, real_op.public(dz), imag_op.public(dz)),
-    aliases={},
     cost=elementwise(),
 )
 

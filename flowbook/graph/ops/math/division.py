@@ -33,7 +33,6 @@ truncatediv = OpDef(
     infer=broadcast_inputs,
     kernel=_truncatediv,
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(flops=2),
     doc="""The quotient `x / y` rounded towards zero, elementwise with broadcasting.
 
@@ -55,7 +54,6 @@ truncatemod = OpDef(
     infer=broadcast_inputs,
     kernel=_truncatemod,
     grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(truncatediv(*op.inputs), -dz)),
-    aliases={},
     cost=elementwise(flops=2),
     doc="""The remainder `x - truncatediv(x, y) * y`, elementwise with broadcasting.
 

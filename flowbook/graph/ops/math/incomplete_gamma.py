@@ -48,7 +48,6 @@ gamma_density: OpDef = OpDef(
     infer=broadcast_inputs,
     kernel=_power_density,
     grad=_density_gradient,
-    aliases={},
     cost=elementwise(flops=60),
     doc="""The density of the gamma distribution of shape `a`, over `x ** below`.
 
@@ -81,7 +80,6 @@ def _gamma_ratio(type: str, function: str, signed: float, doc: str) -> OpDef:
         infer=broadcast_inputs,
         kernel=in_dtype(function),
         grad=_gradient(signed),
-        aliases={},
         cost=elementwise(flops=200),
         doc=doc,
     )
@@ -146,7 +144,6 @@ igamma_grad_a: OpDef = OpDef(
     kernel=_grad_a,
     kinds=HOST,
     grad=_grad_a_gradient,
-    aliases={},
     cost=elementwise(flops=2000),
     doc="The derivative of some order of `igamma` by `a`.",
 )
@@ -173,7 +170,6 @@ relative_grad_a: OpDef = OpDef(
     kernel=lambda xp, a, x, order: order_derivative(a, x, order).astype(a.dtype),
     kinds=HOST,
     grad=_relative_gradient,
-    aliases={},
     cost=elementwise(flops=2000),
     doc="""The derivative of some order of `igamma` by `a`, over its derivative by `x`.
 

@@ -56,7 +56,6 @@ pow = OpDef(
     infer=broadcast_inputs,
     kernel=_pow,
     grad=_pow_gradient,
-    aliases={},
     cost=elementwise(flops=20),
     doc="""The power `x ** y`, elementwise with broadcasting; both of one numeric dtype.
 

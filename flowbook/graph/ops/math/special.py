@@ -64,7 +64,6 @@ def _function(
         infer=same_as_input,
         kernel=in_dtype(function) if isinstance(function, str) else function,
         grad=grad,
-        aliases={},
         keeps_zeros=keeps_zeros,
         cost=elementwise(flops=30),
         doc=doc,
@@ -157,7 +156,6 @@ polygamma: OpDef = OpDef(
     infer=broadcast_inputs,
     kernel=_polygamma,
     grad=_polygamma_gradient,
-    aliases={},
     cost=elementwise(flops=100),
     doc="""The derivative of order `a` of `digamma` at `x`, elementwise with broadcasting.
 
@@ -178,7 +176,6 @@ zeta: OpDef = OpDef(
     infer=broadcast_inputs,
     kernel=in_dtype("zeta"),
     grad=_zeta_gradient,
-    aliases={},
     cost=elementwise(flops=100),
     doc="""The Hurwitz zeta function, the sum of `(q + n) ** -x` over n from 0, with broadcasting.
 
@@ -204,7 +201,6 @@ betainc = OpDef(
     infer=broadcast_inputs,
     kernel=in_dtype("betainc"),
     grad=_betainc_gradient,
-    aliases={},
     cost=elementwise(flops=300),
     doc="""The regularised incomplete beta function I_x(a, b), elementwise with broadcasting.
 

@@ -297,7 +297,6 @@ def _normalised(
         infer=_shape_with_axis,
         kernel=kernel,
         grad=grad,
-        aliases={},
         cost=elementwise(flops=14),
         **facts,
     )
@@ -371,7 +370,6 @@ bias_add_op = OpDef(
     infer=_biased_shape,
     kernel=_bias_add,
     grad=_bias_gradient,
-    aliases={},
     spreads_nonfinite=("value", "bias"),
     cost=elementwise(),
 )

@@ -105,7 +105,6 @@ def _sampler(
         grad=NO_GRADIENT,
         touches=DRAWS,
         owns="random_state",
-        aliases={},
         cost=_flops,
     )
 
@@ -399,7 +398,6 @@ compute_accidental_hits: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_hit_shapes,
     kernel=_accidental_hits,
     grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 20 * sum(t.shape.size or 0 for t in op.inputs),
     doc="""Where a drawn class is a right one of an example.
 

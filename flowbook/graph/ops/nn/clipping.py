@@ -73,7 +73,6 @@ clip_op = OpDef(
     infer=_clipped,
     kernel=_clip,
     grad=_clip_gradient,
-    aliases={},
     cost=elementwise(flops=2),
 )
 

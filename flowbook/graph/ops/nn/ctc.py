@@ -87,7 +87,6 @@ ctc_loss_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_loss_shapes,
     kernel=_ctc_loss,
     grad=_loss_gradient,
-    aliases={},
     cost=lambda op: 100 * (op.inputs[0].shape.size or 0),
 )
 
@@ -113,7 +112,6 @@ ctc_gradient_along: OpDef = OpDef(
     infer=_same_as_inputs,
     kernel=derivative_of_gradient,
     grad=_gradient_gradients,
-    aliases={},
     cost=lambda op: 300 * 3 ** (len(op.inputs) - 4) * (op.inputs[0].shape.size or 0),
     doc="The derivative of the loss's gradient along directions, of the shape of the inputs.",
 )

@@ -64,7 +64,6 @@ greedy_op: OpDef[tuple[Tensor, Tensor, Tensor, Tensor]] = OpDef(
     infer=_greedy_shapes,
     kernel=_greedy,
     grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
 )
 
@@ -230,7 +229,6 @@ beam_search_op: OpDef[tuple[Tensor, ...]] = OpDef(
     kernel=_beam_search,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 10 * op.attributes["beam_width"] * (op.inputs[0].shape.size or 0),
 )
 

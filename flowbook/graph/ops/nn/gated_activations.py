@@ -34,7 +34,6 @@ normal_distribution_op = OpDef(
     infer=same_as_input,
     kernel=lambda xp, x: xp.asarray(special_of(xp).ndtr(x)).astype(x.dtype, copy=False),
     grad=_normal_gradient,
-    aliases={},
     cost=elementwise(flops=20),
 )
 
@@ -116,7 +115,6 @@ gelu_tanh_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=lambda features: [features.shape] * 2,
     expression=f"divide(features, add({_POWER}, 1)), reciprocal(add({_POWER}, 1))",
     grad=_gelu_tanh_gradient,
-    aliases={},
     cost=elementwise(flops=17),
 )
 

@@ -13,7 +13,7 @@ from typing import Any
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, scalar
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.operation import Operation
@@ -125,7 +125,6 @@ cross_entropy_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_loss_shapes,
     kernel=_cross_entropy,
     grad=_cross_entropy_gradient,
-    aliases={},
     cost=lambda op: 18 * (op.inputs[1].shape.size or 0),
 )
 
@@ -223,7 +222,6 @@ sparse_cross_entropy_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_sparse_shapes,
     kernel=_sparse_cross_entropy,
     grad=_sparse_gradient,
-    aliases={},
     cost=lambda op: 14 * (op.inputs[1].shape.size or 0),
 )
 
@@ -317,7 +315,6 @@ weighted_cross_entropy_op = OpDef(
     infer=_weighted_shape,
     kernel=_weighted_cross_entropy,
     grad=_weighted_gradient,
-    aliases={},
     cost=elementwise(flops=30),
 )
 
@@ -381,7 +378,6 @@ l2_loss = OpDef(
     infer=scalar,
     kernel=_half_of_squares,
     grad=lambda op, dy: dy * op.inputs[0],
-    aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
     doc="Half the sum of squares of a tensor, a scalar.",
 )
@@ -412,8 +408,6 @@ in_top_k = OpDef(
     infer=_in_top_k_shape,
     kernel=_in_top_k,
     host_args=("k",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,
     doc="""Whether each example's class is among the `k` that scored highest.
 

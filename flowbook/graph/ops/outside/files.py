@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import no_flops, uncounted
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
@@ -44,10 +44,8 @@ read_file_op = OpDef(
     infer=_one_content,
     kernel=_read,
     kinds=HOST,
-    grad=NO_GRADIENT,
     touches=OUTSIDE,
     owns=FILES.name,
-    aliases={},
     cost=no_flops,
 )
 
@@ -83,10 +81,8 @@ write_file_op: OpDef[Operation] = OpDef(
     infer=_written,
     kernel=_write,
     kinds=HOST,
-    grad=NO_GRADIENT,
     touches=OUTSIDE,
     owns=FILES.name,
-    aliases={},
     cost=no_flops,
 )
 
@@ -137,10 +133,8 @@ matching_files_op = OpDef(
     infer=_some_names,
     kernel=_matching,
     kinds=HOST,
-    grad=NO_GRADIENT,
     touches=OUTSIDE,
     owns=FILES.name,
-    aliases={},
     cost=uncounted,
 )
 

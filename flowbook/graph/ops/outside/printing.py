@@ -14,7 +14,7 @@ import numpy as np
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -48,8 +48,6 @@ format_op = OpDef(
     infer=scalar,
     kernel=_format,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -113,7 +111,6 @@ print_text_op: OpDef[Operation] = OpDef(
     kernel=_print_text,
     kinds=HOST,
     touches=OUTSIDE,
-    aliases={},
     cost=no_flops,
 )
 

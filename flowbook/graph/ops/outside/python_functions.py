@@ -140,8 +140,8 @@ def _function_op(
         kinds=HOST,
         grad=_gradient,
         touches=touches,
-        runs_users_code=True,
         aliases={},
+        runs_users_code=True,
         cost=uncounted,
     )
 

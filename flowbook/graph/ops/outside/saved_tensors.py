@@ -38,7 +38,6 @@ save_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     touches=OUTSIDE,
     owns="checkpoint_files",
-    aliases={},
     cost=no_flops,
 )
 
@@ -91,7 +90,6 @@ restore_op: OpDef[list[Tensor]] = OpDef(
     grad=NO_GRADIENT,
     touches=OUTSIDE,
     owns="checkpoint_files",
-    aliases={},
     cost=no_flops,
 )
 

@@ -161,7 +161,6 @@ histogram_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_histogram,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     summary="histogram",
     cost=elementwise(8),
 )
@@ -251,8 +250,6 @@ image_op = OpDef(
     infer=_image_shape,
     kernel=_image,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     summary="image",
     cost=elementwise(4),
 )
@@ -284,7 +281,6 @@ text_op = OpDef(
     infer=same_as_input,
     kernel=lambda xp, text: text,
     kinds=HOST,
-    grad=NO_GRADIENT,
     aliases={0: 0},
     summary="text",
     cost=no_flops,

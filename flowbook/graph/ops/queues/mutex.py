@@ -8,7 +8,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import no_flops, nothing, scalar
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import ENDS_WAITS, MUTEX, waits_for
@@ -33,7 +33,6 @@ release_op: OpDef[Operation] = OpDef(
     infer=nothing,
     kernel=lambda xp, mutex, holding: mutex.release(holding),
     kinds=HOST,
-    grad=NO_GRADIENT,
     touches=ENDS_WAITS,
     cost=no_flops,
 )

@@ -27,7 +27,6 @@ next_element_op: OpDef[list[Tensor]] = OpDef(
     touches=OUTSIDE,
     owns=STREAM.name,
     runs_users_code=True,
-    aliases={},
     cost=uncounted,
 )
 

@@ -237,6 +237,7 @@ select_op = OpDef(
     kinds=HOST,
     host_args=("index",),
     grad=NO_GRADIENT,
+    aliases=None,
     cost=no_flops,
 )
 

@@ -13,6 +13,7 @@ from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import no_flops, nothing
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of
@@ -29,12 +30,20 @@ queue_runner_op: OpDef[Operation] = OpDef(
     kernel=lambda xp, queue: (),
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
 
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "cancel_op": "nothing: a queue is closed where its runner fails",
+    "close_op": "nothing: a queue is closed when its runner has ended",
+    "create_threads": "fb.train.start_queue_runners(sess, coord)",
+}
+
+
 @queue_runner_op.front
+@elsewhere(_ELSEWHERE)
 class QueueRunner:
     """Has threads of each session fill a queue, from when something first waits at it.
 

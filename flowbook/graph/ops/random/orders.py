@@ -79,7 +79,6 @@ stateless_shuffle_op = OpDef(
     kinds=HOST,
     host_args=("seed",),
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

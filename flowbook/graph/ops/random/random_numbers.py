@@ -64,7 +64,7 @@ def drawing_op(type: str, signature: str, **definition: Any) -> OpDef:
         definition: what else it takes; by default no gradient flows, and the attributes are those
             of what draws as some dtype.
     """
-    usual = {"attributes": _TYPED, "grad": NO_GRADIENT, "aliases": {}}
+    usual = {"attributes": _TYPED, "grad": NO_GRADIENT}
     return OpDef(type, signature, touches=DRAWS, owns="random_state", **{**usual, **definition})
 
 

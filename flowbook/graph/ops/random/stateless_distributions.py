@@ -68,7 +68,6 @@ stateless_gamma_op = OpDef(
     kinds=HOST,
     host_args=("shape", "seed"),
     grad=gamma_gradient,
-    aliases={},
     cost=elementwise(flops=300),
 )
 
@@ -124,7 +123,6 @@ stateless_poisson_op = OpDef(
     kinds=HOST,
     host_args=("shape", "seed"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(flops=200),
 )
 
@@ -172,7 +170,6 @@ stateless_categorical_op = OpDef(
     kinds=HOST,
     host_args=("num_samples", "seed"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(40),
 )
 

@@ -67,7 +67,6 @@ def _floats(type: str, kernel: Any, flops: int) -> OpDef:
         kernel=kernel,
         host_args=("shape", "seed"),
         grad=NO_GRADIENT,
-        aliases={},
         cost=elementwise(flops),
     )
 
@@ -108,7 +107,6 @@ stateless_uniform_int_op = OpDef(
     kernel=_integers,
     host_args=("shape", "seed", "low", "high"),
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(20),
 )
 

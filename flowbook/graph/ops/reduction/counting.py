@@ -102,7 +102,6 @@ bincount_op = OpDef(
     infer=_counts_shape,
     kernel=_bincount,
     grad=NO_GRADIENT,
-    aliases={},
     cost=_flops,
 )
 
@@ -115,7 +114,6 @@ weighted_bincount_op = OpDef(
     infer=_counts_shape,
     kernel=_weighted_bincount,
     grad=NO_GRADIENT,
-    aliases={},
     cost=_flops,
 )
 
@@ -209,7 +207,6 @@ bins_op = OpDef(
     kernel=_bins,
     host_args=("value_range",),
     grad=NO_GRADIENT,
-    aliases={},
     cost=elementwise(flops=5),
 )
 
@@ -341,7 +338,6 @@ confusion_op = OpDef(
     infer=_confusion_shape,
     kernel=_confusion,
     grad=NO_GRADIENT,
-    aliases={},
     cost=_flops,
 )
 

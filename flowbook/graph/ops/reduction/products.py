@@ -60,7 +60,6 @@ product_of_others = OpDef(
     infer=same_as_input,
     kernel=_product_of_others,
     grad=_grad,
-    aliases={},
     axes="axis",
     cost=lambda op: 3 * _flops_of_input(op),
     doc="""For each element the product of all others along the axes: the gradient of `reduce_prod`.
@@ -121,7 +120,6 @@ product_of_others_gradient: OpDef = OpDef(
     infer=_same_as_first,
     kernel=_gradient,
     grad=_grads,
-    aliases={},
     axes="axis",
     cost=lambda op: 4 * 3 ** (len(op.inputs) - 1) * _flops_of_input(op),
 )

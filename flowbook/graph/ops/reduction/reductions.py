@@ -280,7 +280,6 @@ def _index_reduction(type: str, ufunc: str) -> OpDef:
         infer=_index_shape,
         kernel=_index_of(ufunc),
         grad=NO_GRADIENT,
-        aliases={},
         axis="axis",
         cost=flops_of_input,
     )

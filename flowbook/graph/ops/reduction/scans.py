@@ -74,7 +74,6 @@ def _scan(
         infer=_same_shape,
         kernel=kernel,
         grad=grad,
-        aliases={},
         axis="axis",
         cost=elementwise(flops),
     )
@@ -97,7 +96,6 @@ shift_by_one: OpDef = OpDef(
     grad=lambda op, dy: shift_by_one(
         dy, axis=op.attributes["axis"], reverse=not op.attributes["reverse"]
     ),
-    aliases={},
     axis="axis",
     cost=elementwise(),
     doc="Each element's predecessor along an axis, and 0 for the first.",
@@ -147,7 +145,6 @@ linear_recurrence: OpDef = OpDef(
     infer=_same_shape,
     kernel=_recurrence,
     grad=_recurrence_gradient,
-    aliases={},
     axis="axis",
     cost=elementwise(flops=2),
     doc="""`s[k] = a[k] + b[k] * s[k-1]` along an axis, or with `b[k-1]` where not `own`.

@@ -73,7 +73,6 @@ segment_product_of_others: OpDef = OpDef(
     infer=_same_as_data,
     kernel=_products_of_others,
     grad=_gradients,
-    aliases={},
     cost=lambda op: 8 * 3 ** (len(op.inputs) - 2) * (op.inputs[0].shape.size or 0),
     doc="""For each element the product of all others of its segment; 0 where the id is negative.
 

@@ -259,7 +259,6 @@ def _unsorted(
         kernel=kernel,
         host_args=("num_segments",),
         grad=grad,
-        aliases={},
         cost=_no_flops_but_rows,
         doc=doc,
         **facts,
@@ -359,7 +358,6 @@ segment_mean_op = OpDef(
     kernel=_mean,
     host_args=("num_segments",),
     grad=mean_gradient,
-    aliases={},
     cost=_no_flops_but_rows,
 )
 
@@ -417,7 +415,6 @@ unsorted_segment_take = OpDef(
         unsorted_segment_sum(dy, op.inputs[1], strided_slice(shape_op(op.inputs[0]), 0)),
         None,
     ),
-    aliases={},
     cost=no_flops,
     doc="The segment of each row, zeros for negative ids: the gradient of `unsorted_segment_sum`.",
 )
@@ -448,6 +445,5 @@ segment_mean_gradient_op = OpDef(
         ),
         None,
     ),
-    aliases={},
     cost=_no_flops_but_rows,
 )

@@ -101,7 +101,6 @@ def _sorted(
         infer=_segments_shape,
         kernel=checked,
         grad=grad,
-        aliases={},
         cost=_rows,
         doc=doc,
     )

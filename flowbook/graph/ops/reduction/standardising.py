@@ -155,7 +155,6 @@ moments_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_moments_shapes,
     kernel=_moments,
     grad=_moments_gradient,
-    aliases={},
     axes="axes",
     cost=lambda op: 6 * (op.inputs[0].shape.size or 0),
 )
@@ -283,7 +282,6 @@ normalize_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_shapes,
     kernel=_normalize,
     grad=_gradient,
-    aliases={},
     cost=lambda op: 8 * (op.inputs[0].shape.size or 0),
 )
 
@@ -296,6 +294,5 @@ normalize_gradient_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_gradient_shapes,
     kernel=_normalize_gradient,
     grad=_second_gradient,
-    aliases={},
     cost=lambda op: 12 * (op.inputs[0].shape.size or 0),
 )

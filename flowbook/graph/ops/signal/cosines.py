@@ -78,7 +78,6 @@ dct_op: OpDef = OpDef(
     infer=_transformed_shape,
     kernel=_transform,
     grad=_gradient,
-    aliases={},
     cost=_flops,
 )
 

@@ -107,7 +107,6 @@ def _complex_transform(type: str, function: str, other: str, count: int) -> OpDe
         infer=infer,
         kernel=kernel,
         grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),
-        aliases={},
         cost=_complex_flops(count),
     )
 
@@ -278,7 +277,6 @@ rfft_op: OpDef = OpDef(
     grad=lambda op, dy: rfft_gradient_op(
         dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
     ),
-    aliases={},
     cost=_real_flops,
 )
 
@@ -292,7 +290,6 @@ irfft_op: OpDef = OpDef(
     grad=lambda op, dy: irfft_gradient_op(
         dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
     ),
-    aliases={},
     cost=_real_flops,
 )
 
@@ -306,7 +303,6 @@ rfft_gradient_op: OpDef = OpDef(
     kernel=_rfft_adjoint,
     host_args=("shape",),
     grad=lambda op, dz: (rfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
-    aliases={},
     cost=_real_flops,
 )
 
@@ -320,7 +316,6 @@ irfft_gradient_op: OpDef = OpDef(
     kernel=_irfft_adjoint,
     host_args=("shape",),
     grad=lambda op, dz: (irfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
-    aliases={},
     cost=_real_flops,
 )
 

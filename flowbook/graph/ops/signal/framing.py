@@ -115,7 +115,6 @@ frame_op: OpDef = OpDef(
     kernel=_framed,
     host_args=("frame_length",),
     grad=lambda op, dy: (overlap_and_add_op(dy, _last(op.inputs[0]), **op.attributes), None),
-    aliases={},
     cost=no_flops,
 )
 
@@ -129,7 +128,6 @@ overlap_and_add_op: OpDef = OpDef(
     kernel=_added,
     host_args=("samples",),
     grad=lambda op, dy: (frame_op(dy, _last(op.inputs[0]), **op.attributes), None),
-    aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
 

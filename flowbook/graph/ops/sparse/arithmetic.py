@@ -15,7 +15,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, no_flops
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -97,8 +97,6 @@ sparse_union: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_union_shapes,
     kernel=_union,
     host_args=("a_shape", "b_shape"),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="The indices of two sparse tensors in row-major order, and which of them each element has.",
 )
@@ -193,7 +191,6 @@ sparse_dense_add = OpDef(
     kernel=_dense_sum,
     host_args=("dense_shape",),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), dy),
-    aliases={},
     cost=_flops_of_values,
 )
 
@@ -266,7 +263,6 @@ sparse_max_into = OpDef(
     kernel=_greatest_into,
     host_args=("dense_shape", "shape"),
     grad=_greatest_gradient,
-    aliases={},
     cost=_flops_of_values,
     doc="As `SparseSumInto`, with the greatest of the elements, and zero where there is none.",
 )
@@ -366,8 +362,6 @@ sparse_row_segments = OpDef(
     infer=_row_segments_shape,
     kernel=_row_segments,
     host_args=("dense_shape",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="Numbers, counted from 0 without gaps, of what differs in all but the last dimension.",
 )
@@ -411,7 +405,6 @@ sparse_softmax_op = OpDef(
     infer=_softmax_shape,
     kernel=_softmax,
     grad=_softmax_gradient,
-    aliases={},
     cost=elementwise(flops=14),
 )
 

@@ -70,7 +70,6 @@ sparse_take = OpDef(
         unsorted_segment_sum(dy, op.inputs[1], strided_slice(shape_op(op.inputs[0]), 0)),
         None,
     ),
-    aliases={},
     cost=no_flops,
     doc="Elements by their places, which an operation found; unlike `gather`'s gradient, dense.",
 )
@@ -128,7 +127,6 @@ sparse_pick = OpDef(
     kernel=_pick,
     host_args=("dense_shape",),
     grad=_pick_gradient,
-    aliases={},
     cost=no_flops,
     doc="The elements of a dense tensor, broadcast to the dense shape, at a sparse one's indices.",
 )
@@ -163,7 +161,6 @@ sparse_sum_into = OpDef(
     kernel=_sum_into,
     host_args=("dense_shape", "shape"),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), None),
-    aliases={},
     cost=lambda op: op.inputs[2].shape.size or 0,
     doc="""A dense tensor of a shape that broadcasts to the sparse one's, with its elements' sums.
 
@@ -242,7 +239,6 @@ sparse_to_dense: OpDef = OpDef(
     kernel=_to_dense,
     host_args=("dense_shape",),
     grad=_to_dense_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -311,7 +307,6 @@ dense_to_sparse: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_nonzero_shapes,
     kernel=_nonzero,
     grad=_nonzero_gradient,
-    aliases={},
     cost=no_flops,
 )
 

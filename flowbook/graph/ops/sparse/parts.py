@@ -14,7 +14,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -79,8 +79,6 @@ sparse_slice: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_sliced_shapes,
     kernel=_slice,
     host_args=("dense_shape", "start", "size"),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -225,8 +223,6 @@ sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_joined_shapes,
     kernel=_joined,
     host_args=("dense_shapes",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

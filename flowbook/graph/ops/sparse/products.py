@@ -144,7 +144,6 @@ sparse_product: OpDef = OpDef(
     kernel=_product,
     host_args=("dense_shape",),
     grad=_product_gradient,
-    aliases={},
     cost=_product_flops,
 )
 
@@ -234,7 +233,6 @@ sparse_sampled_product: OpDef = OpDef(
     kernel=_sampled,
     host_args=("dense_shape",),
     grad=_sampled_gradient,
-    aliases={},
     cost=lambda op: (
         2 * (op.outputs[0].shape.size or 0) * ((op.inputs[2].shape.dims or (0, 0))[1] or 0)
     ),
@@ -333,7 +331,6 @@ sparse_segment_op: OpDef = OpDef(
     kernel=_combined,
     host_args=("num_segments",),
     grad=_combined_gradient,
-    aliases={},
     cost=_combining_flops,
 )
 
@@ -375,7 +372,6 @@ sparse_segment_spread: OpDef = OpDef(
     infer=_spread_shape,
     kernel=_spread,
     grad=_spread_gradient,
-    aliases={},
     cost=_spreading_flops,
     doc="For each row its segment, by the row's weight: the gradient of `SparseSegmentCombine`.",
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -56,8 +56,6 @@ sparse_kept = OpDef(
     T=MOVABLE,
     infer=_kept_places,
     kernel=_kept,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="The places of the values for which a vector is true.",
 )
@@ -103,8 +101,6 @@ sparse_mask = OpDef(
     I=INDICES,
     infer=_some_places,
     kernel=_masked,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="The places of the indices that are not among others.",
 )
@@ -173,8 +169,6 @@ sparse_fill_empty_rows: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_filled_shapes,
     kernel=_fill_empty_rows,
     host_args=("dense_shape",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="""Indices with one added in each row without, and the places of the values.
 
@@ -227,8 +221,6 @@ sparse_bounds = OpDef(
     "indices: int64 -> dense_shape: int64",
     infer=lambda indices: Shape.of((rank_of(indices),)),
     kernel=_bounds,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="The smallest dense shape that indices lie in.",
 )
@@ -264,7 +256,6 @@ sparse_reset_shape = OpDef(
     infer=_reset_shape,
     kernel=_reset,
     host_args=("dense_shape", "new_shape"),
-    grad=NO_GRADIENT,
     aliases={0: 1},
     cost=no_flops,
     doc="The new dense shape, which is seen to be nowhere smaller.",

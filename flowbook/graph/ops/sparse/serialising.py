@@ -58,8 +58,6 @@ serialize_op = OpDef(
     infer=_number_of_rows,
     kernel=_serialize,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -122,7 +120,6 @@ deserialize_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     kernel=_deserialize,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INTS, DType, int64, string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -116,8 +116,6 @@ set_operation_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     kernel=_combined,
     kinds=HOST,
     host_args=("a_shape", "b_shape"),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 20 * sum(op.inputs[k].shape.size or 0 for k in (1, 4)),
 )
 
@@ -146,8 +144,6 @@ set_size_op = OpDef(
     kernel=_sizes,
     kinds=HOST,
     host_args=("dense_shape",),
-    grad=NO_GRADIENT,
-    aliases={},
     cost=lambda op: 10 * (op.inputs[1].shape.size or 0),
 )
 

@@ -23,7 +23,6 @@ mark_update_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    aliases={},
     cost=no_flops,
 )
 
@@ -71,7 +70,6 @@ mark_training_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    aliases={},
     cost=no_flops,
 )
 

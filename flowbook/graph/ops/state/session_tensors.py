@@ -129,11 +129,9 @@ get_handle_op = OpDef(
     T=MOVABLE,
     infer=scalar,
     kernel=lambda xp, tensors, value: xp.asarray(tensors.keep(xp.array(value)), "int64"),
-    grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
     fetched_as=lambda handle: TensorHandle(int(handle)),
-    aliases={},
     cost=no_flops,
 )
 
@@ -163,7 +161,6 @@ delete_tensor_op: OpDef[Operation] = OpDef(
     infer=nothing,
     kernel=_gone,
     host_args=("handle",),
-    grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
     cost=no_flops,

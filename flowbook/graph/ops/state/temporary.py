@@ -37,7 +37,6 @@ temporary_variable_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": REQUIRED, "var_name": REQUIRED},
     infer=_one_shape,
     kernel=lambda xp, dtype, shape: xp.zeros(shape.dims, dtype.numpy),
-    aliases={},
     cost=no_flops,
 )
 
@@ -110,6 +109,7 @@ write_temporary_op = OpDef(
     infer=_fitting,
     kernel=_written,
     grad=_write_gradient,
+    aliases=None,
     cost=lambda op: (op.inputs[0].shape.size or 0) if op.attributes["combine"] else 0,
 )
 

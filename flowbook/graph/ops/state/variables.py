@@ -72,7 +72,6 @@ is_initialized_op = OpDef(
     kernel=lambda xp, variable: xp.asarray(variable.is_initialized),
     touches=READS,
     needs_value=False,
-    aliases={},
     cost=no_flops,
 )
 

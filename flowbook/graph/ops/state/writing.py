@@ -315,7 +315,6 @@ count_up_to_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
-    aliases={},
     cost=no_flops,
 )
 

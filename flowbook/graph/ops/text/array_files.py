@@ -55,7 +55,6 @@ decode_npy_op = OpDef(
     kernel=_npy,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=uncounted,
 )
 
@@ -116,7 +115,6 @@ def _decoding(type: str, kernel: Callable[..., Any]) -> OpDef[list[Tensor]]:
         kernel=kernel,
         kinds=HOST,
         grad=NO_GRADIENT,
-        aliases={},
         cost=uncounted,
     )
 

@@ -147,7 +147,6 @@ decode_csv_op: OpDef[list[Tensor]] = OpDef(
     kernel=_decode,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=uncounted,
 )
 

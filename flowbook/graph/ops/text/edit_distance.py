@@ -125,7 +125,6 @@ edit_distance_op = OpDef(
     kinds=HOST,
     host_args=("hypothesis_shape", "truth_shape"),
     grad=NO_GRADIENT,
-    aliases={},
     computes=False,
     cost=_steps,
 )

@@ -144,6 +144,5 @@ parse_steps_op: OpDef[list[Tensor]] = OpDef(
     kernel=_parse,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=uncounted,
 )

@@ -140,6 +140,5 @@ parse_example_op: OpDef[list[Tensor]] = OpDef(
     kernel=_parse,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=uncounted,
 )

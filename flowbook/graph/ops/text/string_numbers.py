@@ -34,7 +34,6 @@ def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: A
         kernel=kernel,
         kinds=HOST,
         grad=NO_GRADIENT,
-        aliases={},
         cost=no_flops,
     )
 
@@ -164,8 +163,6 @@ as_string_op = OpDef(
     infer=_written_shape,
     kernel=_as_string,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -224,8 +221,6 @@ hash_bucket_fast_op = OpDef(
         lambda text: fingerprint(text) % num_buckets, input, dtype=np.int64
     ),
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -260,8 +255,6 @@ hash_bucket_strong_op = OpDef(
     infer=_check_buckets,
     kernel=_strong,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -371,7 +364,6 @@ decode_raw_op = OpDef(
     kernel=_decode_raw,
     kinds=HOST,
     grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

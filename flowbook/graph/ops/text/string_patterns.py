@@ -17,7 +17,7 @@ import re2
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -138,8 +138,6 @@ regex_replace_op = OpDef(
     infer=_replaced_shape,
     kernel=_regex_replace,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -187,8 +185,6 @@ regex_full_match = OpDef(
     infer=_matched_shape,
     kernel=_regex_full_match,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     doc="""Whether a regular expression matches strings from their beginnings to their ends.
 
@@ -246,8 +242,6 @@ split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_split_shape,
     kernel=_split,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 

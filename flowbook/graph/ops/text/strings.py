@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
 from flowbook.graph.definition.inference import no_flops, same_as_input
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -56,8 +56,6 @@ join_op = OpDef(
     infer=_joined_shape,
     kernel=_join,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -110,8 +108,6 @@ reduce_join_op = OpDef(
     infer=_reduced_shape,
     kernel=_reduce_join,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     axes="axis",
     cost=no_flops,
 )
@@ -172,8 +168,6 @@ length_op = OpDef(
     infer=_length_shape,
     kernel=_length,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -219,8 +213,6 @@ substr_op = OpDef(
     infer=_part_shape,
     kernel=_substr,
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
 )
 
@@ -278,8 +270,6 @@ lower = OpDef(
     infer=_cased_shape,
     kernel=_cased("lower"),
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     function="lower",
     doc="""Strings with small letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
@@ -292,8 +282,6 @@ upper = OpDef(
     infer=_cased_shape,
     kernel=_cased("upper"),
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     function="upper",
     doc="""Strings with capital letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
@@ -305,8 +293,6 @@ strip = OpDef(
     infer=same_as_input,
     kernel=lambda xp, input: mapped(bytes.strip, input),
     kinds=HOST,
-    grad=NO_GRADIENT,
-    aliases={},
     cost=no_flops,
     function="strip",
     doc="Strings without white space at their beginnings and ends.",

@@ -165,7 +165,6 @@ def with_gradients(
         infer=output_shape,
         kernel=kernels[0],
         grad=gradient,
-        aliases={},
         cost=lambda op: flops(op.outputs[0].shape, op.inputs[1].shape),
     )
     by_input: OpDef = OpDef(
@@ -178,7 +177,6 @@ def with_gradients(
         kernel=kernels[1],
         host_args=("input_sizes",),
         grad=gradient_by_input,
-        aliases={},
         # Each output of the forward convolution spreads over a window of all input channels.
         cost=lambda op: flops(op.inputs[2].shape, op.inputs[1].shape),
     )
@@ -192,7 +190,6 @@ def with_gradients(
         kernel=kernels[2],
         host_args=("filter_sizes",),
         grad=gradient_by_filters,
-        aliases={},
         cost=lambda op: flops(op.inputs[2].shape, op.outputs[0].shape),
     )
     return forward, by_input, by_filters

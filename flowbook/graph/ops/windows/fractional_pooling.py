@@ -142,7 +142,6 @@ max_pool_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_max_pooled,
     host_args=("rows", "columns"),
     grad=_max_gradient,
-    aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
 )
 

@@ -149,7 +149,6 @@ dilation_gradient_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
         None,
         dilation_choice_op(*op.inputs[:2], dx, dw, **op.attributes),
     ),
-    aliases={},
     cost=_flops,
 )
 
@@ -161,7 +160,6 @@ dilation_choice_op: OpDef = OpDef(
     infer=_chosen,
     kernel=_dilation_choice,
     grad=lambda op, dy: (None, None, *dilation_gradient_op(*op.inputs[:2], dy, **op.attributes)),
-    aliases={},
     cost=_flops,
 )
 
@@ -173,7 +171,6 @@ dilation_op = OpDef(
     infer=_dilated,
     kernel=_dilation,
     grad=lambda op, dy: dilation_gradient_op(*op.inputs, dy, **op.attributes),
-    aliases={},
     cost=_flops,
 )
 

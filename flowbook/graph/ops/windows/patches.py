@@ -62,7 +62,6 @@ extract_patches_op = OpDef(
     infer=_patches_shape,
     kernel=_extract,
     grad=_patches_gradient,
-    aliases={},
     cost=no_flops,
 )
 
@@ -90,7 +89,6 @@ patches_gradient_op = OpDef(
     kernel=_unextract,
     host_args=("shape",),
     grad=lambda op, dz: (extract_patches_op(dz, **op.attributes), None),
-    aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
 

@@ -99,7 +99,6 @@ max_pool_op = OpDef(
     infer=_shape,
     kernel=kernels.max_pool,
     grad=_max_gradient,
-    aliases={},
     cost=_flops,
 )
 
@@ -116,7 +115,6 @@ max_pool_gradient: OpDef = OpDef(
         None,
         max_pool_choice(op.inputs[0], op.inputs[1], dx, **op.attributes),
     ),
-    aliases={},
     cost=_flops_of_gradient,
 )
 
@@ -132,7 +130,6 @@ max_pool_choice: OpDef = OpDef(
         None,
         max_pool_gradient(op.inputs[0], op.inputs[1], dy, **op.attributes),
     ),
-    aliases={},
     cost=_flops_of_gradient,
 )
 
@@ -144,7 +141,6 @@ max_pool_with_argmax_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_argmax_shapes,
     kernel=kernels.max_pool_with_argmax,
     grad=_max_gradient,
-    aliases={},
     cost=lambda op: 4 * _flops(op),
 )
 
@@ -164,7 +160,6 @@ avg_pool_op: OpDef = OpDef(
     infer=_shape,
     kernel=kernels.avg_pool,
     grad=lambda op, dy: avg_pool_gradient(shape_of(op.inputs[0]), dy, **op.attributes),
-    aliases={},
     cost=_flops,
 )
 
@@ -178,7 +173,6 @@ avg_pool_gradient: OpDef = OpDef(
     kernel=kernels.avg_pool_gradient,
     host_args=("orig_input_shape",),
     grad=lambda op, dx: (None, avg_pool_op(dx, **op.attributes)),
-    aliases={},
     cost=lambda op: (op.inputs[1].shape.size or 0) * prod(op.attributes["ksize"]),
 )
 

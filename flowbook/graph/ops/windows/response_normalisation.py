@@ -196,7 +196,6 @@ normalize_responses_op: OpDef = OpDef(
     infer=_shape,
     kernel=_normalized,
     grad=lambda op, dy: normalize_responses_gradient_op(op.inputs[0], dy, **op.attributes),
-    aliases={},
     cost=elementwise(flops=20),
 )
 
@@ -208,6 +207,5 @@ normalize_responses_gradient_op: OpDef = OpDef(
     infer=_gradient_shape,
     kernel=_normalized_gradient,
     grad=_second_gradient,
-    aliases={},
     cost=elementwise(flops=30),
 )

@@ -11,13 +11,8 @@ from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.ops.nn.gated_activations import CUBIC, LINEAR
 from flowbook.onnx.elements import NUMBERS
-from flowbook.onnx.saving.rules.types import Rules
+from flowbook.onnx.saving.rules.types import Rules, same
 from flowbook.onnx.saving.writer import Writer
-
-
-def same(type: str) -> Any:
-    """The rule for what ONNX has as one operator of the same inputs."""
-    return lambda w, op, *inputs: w.node(type, inputs)
 
 
 def number(w: Writer, op: Operation, value: float) -> str:
@@ -111,11 +106,6 @@ def _squared_difference(w: Writer, op: Operation, x: str, y: str) -> Any:
     return _squared(w, op, w.node("Sub", [x, y]))
 
 
-def _unscaled(type: str) -> Any:
-    """Operators whose defaults are others: ours are those of the paper."""
-    return lambda w, op, x: w.node(type, [x])
-
-
 def _relu6(w: Writer, op: Operation, x: str) -> Any:
     return w.node("Min", [w.node("Max", [x, number(w, op, 0)]), number(w, op, 6)])
 
@@ -186,7 +176,7 @@ RULES: Rules = {
     "IsFinite": _is_finite,
     "IsInf": same("IsInf"),
     "IsNan": same("IsNaN"),
-    "LeakyRelu": lambda w, op, x: w.node("LeakyRelu", [x], alpha=op.attributes["alpha"]),
+    "LeakyRelu": same("LeakyRelu", "alpha"),
     "LeftShift": _shift("LEFT"),
     "LessEqual": same("LessOrEqual"),
     "Log10": _scaled_log(10),
@@ -205,7 +195,7 @@ RULES: Rules = {
     "Relu6": _relu6,
     "RightShift": _shift("RIGHT"),
     "Rsqrt": lambda w, op, x: w.node("Reciprocal", [w.node("Sqrt", [x])]),
-    "Selu": _unscaled("Selu"),
+    "Selu": same("Selu"),
     "SetShape": same("Identity"),
     "SigmoidCrossEntropyWithLogits": _sigmoid_loss,
     "Square": _squared,
@@ -214,7 +204,7 @@ RULES: Rules = {
     "Swish": _swish,
     "Trunc": _trunc,
     "TruncateDiv": _truncated_div,
-    "TruncateMod": lambda w, op, x, y: w.node("Mod", [x, y], fmod=1),
+    "TruncateMod": same("Mod", fmod=1),
     "Xor": _logical("Xor", "BitwiseXor"),
     "ZerosLike": _filled(0),
 }  # fmt: skip

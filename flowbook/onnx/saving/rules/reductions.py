@@ -9,11 +9,12 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.transfer.equations import tensordot_equation
 from flowbook.graph.transfer.refusals import rank_of
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.saving.rules.elementwise import number
-from flowbook.onnx.saving.rules.shaping import axes_of
-from flowbook.onnx.saving.rules.types import Rules
+from flowbook.onnx.saving.rules.shaping import axes_of, counted
+from flowbook.onnx.saving.rules.types import Rules, same
 from flowbook.onnx.saving.writer import Writer
 
 
@@ -46,11 +47,17 @@ def _truths(type: str) -> Any:
     return rule
 
 
+def _spread(w: Writer, x: str, axes: list[int] | None) -> tuple[str, str, str]:
+    """The mean along axes, the distances from it, and their squares."""
+    mean = reduced(w, "ReduceMean", x, axes, True)
+    apart = w.node("Sub", [x, mean])
+    return mean, apart, w.node("Mul", [apart, apart])
+
+
 def _variance(w: Writer, op: Operation, x: str) -> Any:
     axes = axes_of(op.attributes["axis"])
-    apart = w.node("Sub", [x, reduced(w, "ReduceMean", x, axes, True)])
-    square = w.node("Mul", [apart, apart])
-    return reduced(w, "ReduceMean", square, axes, op.attributes["keepdims"])
+    _, _, squares = _spread(w, x, axes)
+    return reduced(w, "ReduceMean", squares, axes, op.attributes["keepdims"])
 
 
 def _deviation(w: Writer, op: Operation, x: str) -> Any:
@@ -59,16 +66,14 @@ def _deviation(w: Writer, op: Operation, x: str) -> Any:
 
 def _moments(w: Writer, op: Operation, x: str) -> Any:
     axes = axes_of(op.attributes["axes"])
-    mean = reduced(w, "ReduceMean", x, axes, True)
-    apart = w.node("Sub", [x, mean])
-    return [mean, reduced(w, "ReduceMean", w.node("Mul", [apart, apart]), axes, True)]
+    mean, _, squares = _spread(w, x, axes)
+    return [mean, reduced(w, "ReduceMean", squares, axes, True)]
 
 
 def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any:
     axes = axes_of(op.attributes["axes"])
-    mean = reduced(w, "ReduceMean", x, axes, True)
-    apart = w.node("Sub", [x, mean])
-    variance = reduced(w, "ReduceMean", w.node("Mul", [apart, apart]), axes, True)
+    mean, apart, squares = _spread(w, x, axes)
+    variance = reduced(w, "ReduceMean", squares, axes, True)
     total = w.node("Add", [variance, number(w, op, op.attributes["epsilon"])])
     unit = w.node("Div", [apart, w.node("Sqrt", [total])])
     return [w.node("Add", [w.node("Mul", [unit, scale]), offset]), mean, variance]
@@ -76,9 +81,7 @@ def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any
 
 def _argument(type: str) -> Any:
     def rule(w: Writer, op: Operation, x: str) -> Any:
-        found = w.node(type, [x], axis=op.attributes["axis"], keepdims=0)
-        dtype = op.outputs[0].dtype
-        return found if dtype is dtypes.int64 else w.node("Cast", [found], to=NUMBERS[dtype])
+        return counted(w, op, w.node(type, [x], axis=op.attributes["axis"], keepdims=0))
 
     return rule
 
@@ -119,25 +122,8 @@ def _einsum(w: Writer, op: Operation, *inputs: str) -> Any:
 
 
 def _tensordot(w: Writer, op: Operation, a: str, b: str) -> Any:
-    axes = op.attributes["axes"]
-    ranks = [rank_of(t) for t in op.inputs]
-    if isinstance(axes, int):
-        first, second = range(ranks[0] - axes, ranks[0]), range(axes)
-    else:
-        first, second = axes
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    left = [next(letters) for _ in range(ranks[0])]
-    right = [next(letters) for _ in range(ranks[1])]
-    for i, j in zip(first, second, strict=True):
-        right[j % ranks[1]] = left[i % ranks[0]]
-    both = {left[i % ranks[0]] for i in first}
-    kept = [c for c in (*left, *right) if c not in both]
-    equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
+    equation = tensordot_equation([rank_of(t) for t in op.inputs], op.attributes["axes"])
     return w.node("Einsum", [a, b], equation=equation)
-
-
-def _softmax(type: str) -> Any:
-    return lambda w, op, x: w.node(type, [x], axis=op.attributes["axis"])
 
 
 def _half_square(w: Writer, op: Operation, x: str) -> Any:
@@ -155,17 +141,17 @@ RULES: Rules = {
     "Einsum": _einsum,
     "EuclideanNorm": _reduction("ReduceL2"),
     "L2Loss": _half_square,
-    "LogSoftmax": _softmax("LogSoftmax"),
+    "LogSoftmax": same("LogSoftmax", "axis"),
     "LogSumExp": _reduction("ReduceLogSumExp"),
     "MatMul": _matmul,
-    "MatrixDeterminant": lambda w, op, x: w.node("Det", [x]),
+    "MatrixDeterminant": same("Det"),
     "Max": _reduction("ReduceMax"),
     "Mean": _reduction("ReduceMean"),
     "Min": _reduction("ReduceMin"),
     "Moments": _moments,
     "Normalize": _normalize,
     "Prod": _reduction("ReduceProd"),
-    "Softmax": _softmax("Softmax"),
+    "Softmax": same("Softmax", "axis"),
     "Sum": _reduction("ReduceSum"),
     "TensorDot": _tensordot,
     "TopK": _top_k,

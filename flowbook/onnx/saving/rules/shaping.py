@@ -11,7 +11,7 @@ from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.transfer.refusals import rank_of
 from flowbook.onnx.elements import NUMBERS
-from flowbook.onnx.saving.rules.types import Rules
+from flowbook.onnx.saving.rules.types import Rules, same
 from flowbook.onnx.saving.writer import Writer
 
 
@@ -22,14 +22,10 @@ def axes_of(axis: Any) -> list[int] | None:
     return [int(a) for a in (axis if isinstance(axis, tuple) else (axis,))]
 
 
-def _shape(w: Writer, op: Operation, x: str) -> Any:
-    found = w.node("Shape", [x])
-    return found if op.outputs[0].dtype is dtypes.int64 else w.cast(found, op.outputs[0].dtype)
-
-
-def _size(w: Writer, op: Operation, x: str) -> Any:
-    found = w.node("Size", [x])
-    return found if op.outputs[0].dtype is dtypes.int64 else w.cast(found, op.outputs[0].dtype)
+def counted(w: Writer, op: Operation, found: str) -> str:
+    """What ONNX counts in int64 in the dtype that the operation gives."""
+    dtype = op.outputs[0].dtype
+    return found if dtype is dtypes.int64 else w.cast(found, dtype)
 
 
 def _rank(w: Writer, op: Operation, x: str) -> Any:
@@ -60,10 +56,6 @@ def _squeeze(w: Writer, op: Operation, x: str) -> Any:
     return w.node("Squeeze", [x] if not axes else [x, w.integers(axes)])
 
 
-def _concat(w: Writer, op: Operation, *inputs: str) -> Any:
-    return w.node("Concat", inputs, axis=op.attributes["axis"])
-
-
 def _stack(w: Writer, op: Operation, *inputs: str) -> Any:
     axis = op.attributes["axis"]
     rank = rank_of(op.inputs[0]) + 1
@@ -75,19 +67,15 @@ def _split(w: Writer, op: Operation, x: str, *_: str) -> Any:
     count = len(op.outputs)
     axis = op.attributes["axis"]
     if op.type == "SplitV":
-        known = w.known(op.inputs[1]).astype(np.int64)
-        size = op.inputs[0].shape.dims[axis] if op.inputs[0].shape.dims else None
-        if -1 in known and size is None:
-            raise UnimplementedError("parts of which one takes a rest of unknown size")
-        sizes = w.integers([(size or 0) - known.sum() - 1 if k == -1 else k for k in known])
-    elif op.attributes["sizes"] is not None:
-        given = op.attributes["sizes"]
-        size = op.inputs[0].shape.dims[axis] if op.inputs[0].shape.dims else None
-        if -1 in given and size is None:
-            raise UnimplementedError("parts of which one takes a rest of unknown size")
-        sizes = w.integers([(size or 0) - sum(given) - 1 if k == -1 else k for k in given])
+        given = w.known(op.inputs[1]).astype(np.int64).tolist()
     else:
+        given = op.attributes["sizes"]
+    if given is None:
         return w.node("Split", [x], count, axis=axis, num_outputs=count)
+    size = op.inputs[0].shape.dims[axis] if op.inputs[0].shape.dims else None
+    if -1 in given and size is None:
+        raise UnimplementedError("parts of which one takes a rest of unknown size")
+    sizes = w.integers([(size or 0) - sum(given) - 1 if k == -1 else k for k in given])
     return w.node("Split", [x, sizes], count, axis=axis)
 
 
@@ -214,10 +202,6 @@ def _gather_nd(w: Writer, op: Operation, x: str, indices: str) -> Any:
     return w.node("GatherND", [x, w.long(indices)], batch_dims=op.attributes["batch_dims"])
 
 
-def _take_along_axis(w: Writer, op: Operation, x: str, indices: str) -> Any:
-    return w.node("GatherElements", [x, indices], axis=op.attributes["axis"])
-
-
 def _scatter_nd(w: Writer, op: Operation, indices: str, updates: str, shape: str) -> Any:
     if op.attributes["batch_dims"]:
         raise UnimplementedError("a scatter with batch dimensions")
@@ -239,10 +223,6 @@ def _one_hot(w: Writer, op: Operation, indices: str, depth: str, on: str, off: s
     places = w.reshape(places, [-1] + [1] * (rank - axis))
     hot = w.node("Equal", [w.node("Unsqueeze", [w.long(indices), w.integers([axis])]), places])
     return w.node("Where", [hot, on, off])
-
-
-def _range(w: Writer, op: Operation, start: str, limit: str, delta: str) -> Any:
-    return w.node("Range", [start, limit, delta])
 
 
 def _reverse(w: Writer, op: Operation, x: str) -> Any:
@@ -297,7 +277,7 @@ def _broadcast_shapes(w: Writer, op: Operation, x: str, y: str) -> Any:
 RULES: Rules = {
     "BroadcastArgs": _broadcast_shapes,
     "BroadcastTo": _broadcast_to,
-    "Concat": _concat,
+    "Concat": same("Concat", "axis"),
     "DepthToSpace": _depth_to_space,
     "ExpandDims": _expand_dims,
     "Fill": _fill,
@@ -307,14 +287,14 @@ RULES: Rules = {
     "MirrorPad": _mirror_pad,
     "OneHot": _one_hot,
     "Pad": _pad,
-    "Range": _range,
+    "Range": same("Range"),
     "Rank": _rank,
     "Reshape": _reshape,
     "Reverse": _reverse,
     "ReverseSequence": _reverse_sequence,
     "ScatterNd": _scatter_nd,
-    "Shape": _shape,
-    "Size": _size,
+    "Shape": lambda w, op, x: counted(w, op, w.node("Shape", [x])),
+    "Size": lambda w, op, x: counted(w, op, w.node("Size", [x])),
     "Slice": _slice,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
@@ -323,7 +303,7 @@ RULES: Rules = {
     "Stack": _stack,
     "StridedSlice": _strided_slice,
     "SumToShape": _sum_to_shape,
-    "TakeAlongAxis": _take_along_axis,
+    "TakeAlongAxis": same("GatherElements", "axis"),
     "TensorScatterUpdate": _scatter_update,
     "Tile": _tile,
     "Transpose": _transpose,

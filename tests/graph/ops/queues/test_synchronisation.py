@@ -144,6 +144,12 @@ def test_rows_are_added_up_each_for_itself(sess: fb.Session, reduction: str) -> 
     wrong = fb.IndexedSlices(fb.constant([[1.0]]), fb.constant([0]))
     with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit accumulator"):
         sess.run(total.apply_indexed_slices_grad(wrong))
+    bounded = fb.SparseConditionalAccumulator(fb.float32, shape=[3, 1])
+    for accumulator, index, shape in ((bounded, 3, None), (bounded, -1, None), (total, 9, [9, 2])):
+        rows = np.ones((1, 1 if accumulator is bounded else 2), np.float32)
+        with pytest.raises(fb.errors.InvalidArgumentError, match=f"index {index} lies outside"):
+            sess.run(accumulator.apply_grad([index], rows, shape, local_step=1))
+        assert sess.run(accumulator.num_accumulated()) == 0
 
 
 # Barriers
