@@ -168,7 +168,9 @@ def test_an_interrupt_anywhere_moves_all_or_nothing(
         sess.run(filled)
         # With a timeout it asks for one after the other. The first runs prepare it.
         stopped = interrupted_at(number, lambda: sess.run(moved, timeout=60))
-        if tuple(map(int, sess.run(sizes))) == (1, 1, 0):
+        found = tuple(map(int, sess.run(sizes)))
+        assert found in ((1, 1, 0), (0, 0, 1)), number
+        if found[0]:
             assert sess.run(both) == (1, 2), number
         else:
             assert sess.run(sums) == 3, number
