@@ -297,7 +297,7 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
         Call(
             function is not None and _is_positional(function, attributes),
             op_def.expression if not is_users and op_def.is_inlined else None,
-            len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
+            op_def.is_single,
             is_users or not op_def.is_builtin,
             op_def.is_builtin,
             # What was sent is no fault of who says of which dtype it is.

@@ -571,6 +571,11 @@ class OpDef(Generic[Built]):
 
     # What others ask of a definition
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it has exactly one output, which is what its kernel returns."""
+        return len(self.outputs) == 1 and not self.outputs[0].is_list
+
     def grouped(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
         """An operation's inputs by arguments of the signature: a list for each that takes one.
 

@@ -49,15 +49,15 @@ def check_definition(op_def: OpDef[Any]) -> None:
     _check_names("kinds", op_def.kinds or ())
     _check_inputs(op_def, "host_args", op_def.host_args)
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
-    if op_def.is_identity and not (_is_single(op_def.inputs) and _is_single(op_def.outputs)):
+    if op_def.is_identity and not (_is_one(op_def.inputs) and op_def.is_single):
         raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
     if op_def.is_constant and "value" not in op_def.attributes:
         raise InvalidArgumentError(f"{op_def.type}: a constant has the attribute 'value'")
-    if op_def.must_be_fed and (op_def.inputs or not _is_single(op_def.outputs)):
+    if op_def.must_be_fed and (op_def.inputs or not op_def.is_single):
         raise InvalidArgumentError(f"{op_def.type}: what must be fed has one output and no input")
     if op_def.summary is not None:
         _check_summary(op_def, op_def.summary)
-    if (op_def.computes_shapes or op_def.elements) and not _is_single(op_def.outputs):
+    if (op_def.computes_shapes or op_def.elements) and not op_def.is_single:
         raise InvalidArgumentError(f"{op_def.type}: what is known of shapes is one output")
     if op_def.spreads_nonfinite:
         _check_spreading(op_def)
@@ -75,7 +75,7 @@ def _check_names(what: str, names: object) -> None:
         raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
 
 
-def _is_single(arguments: Sequence[Argument]) -> bool:
+def _is_one(arguments: Sequence[Argument]) -> bool:
     return len(arguments) == 1 and not arguments[0].is_list
 
 
@@ -97,7 +97,7 @@ def _check_summary(op_def: OpDef[Any], summary: str) -> None:
 
 
 def _check_spreading(op_def: OpDef[Any]) -> None:
-    if not _is_single(op_def.outputs):
+    if not op_def.is_single:
         raise InvalidArgumentError(f"{op_def.type}: with spreads_nonfinite it has one output")
     if op_def.keeps_finite:
         # The guard would take the input to be finite for the output's sake, and the other way

@@ -100,8 +100,7 @@ def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | Non
     except Exception:
         return None
     results = []
-    declared = node.op_def.outputs
-    outputs = (found,) if len(declared) == 1 and not declared[0].is_list else found
+    outputs = (found,) if node.op_def.is_single else found
     if not isinstance(outputs, list | tuple) or len(outputs) != len(tensors):
         return None
     for value, tensor in zip(outputs, tensors, strict=True):
