@@ -27,6 +27,8 @@ class Docstrings(griffe.Extension):
         for module in _modules(pkg):
             for name, found in vars(importlib.import_module(module.path)).items():
                 seen = module.members.get(name)
+                if _is_made_here(name, found, module):
+                    seen = None
                 if isinstance(found, OpDef) and seen is not None and not seen.is_alias:
                     text = f"{inspect.cleandoc(found.__doc__ or '')}\n\n{_dtypes(found)}"
                     made = _function(name, found, text, _returned(found), module)
@@ -126,3 +128,10 @@ def _dtypes(op_def: OpDef) -> str:
         for variable, admitted in op_def.type_variables.items()
     )
     return f"Type `{op_def.type}`: `{op_def.signature}`" + (f", where {where}." if where else ".")
+
+
+def _is_made_here(name: str, found: Any, module: griffe.Module) -> bool:
+    """Whether a static reader sees a value where there is a function: `foldl = _folding(...)`."""
+    seen = module.members.get(name)
+    is_value = seen is not None and not seen.is_alias and seen.is_attribute
+    return is_value and inspect.isfunction(found) and found.__module__ == module.path

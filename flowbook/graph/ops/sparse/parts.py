@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops
@@ -227,6 +226,7 @@ sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
 )
 
 
+@composed("SparseConcat")
 def concat(
     axis: int,
     sp_inputs: Any,
@@ -239,7 +239,6 @@ def concat(
         axis: the dimension, negative ones from the last.
         sp_inputs: a list of SparseTensors of one dtype and rank.
         expand_nonconcat_dims: whether the other dimensions may differ; the largest then count.
-        name: the name scope.
 
     Raises:
         InvalidArgumentError: if other dimensions differ; in the run, where it is known only then.
@@ -262,12 +261,11 @@ def concat(
         at = in_range(at, ranks.pop())  # type: ignore[arg-type]
         if all(p.shape.dims is not None for p in parts):
             known = _concat_dims([p.shape.dims for p in parts], at, expand_nonconcat_dims)  # type: ignore[misc]
-    with parts[0].graph.as_default(), name_scope(name or "SparseConcat"):
-        indices, shape = sparse_concat(
-            stack_op([p.dense_shape for p in parts]),
-            [p.indices for p in parts],
-            axis=at,
-            expand_nonconcat_dims=bool(expand_nonconcat_dims),
-        )
-        values = concat_op([p.values for p in parts], axis=0)
-        return in_order(indices, values, known_shape(shape, Shape.of(known)))
+    indices, shape = sparse_concat(
+        stack_op([p.dense_shape for p in parts]),
+        [p.indices for p in parts],
+        axis=at,
+        expand_nonconcat_dims=bool(expand_nonconcat_dims),
+    )
+    values = concat_op([p.values for p in parts], axis=0)
+    return in_order(indices, values, known_shape(shape, Shape.of(known)))

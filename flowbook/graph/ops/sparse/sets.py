@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INTS, DType, int64, string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -162,12 +161,11 @@ def _parts(value: Any, dtype: DType | None) -> tuple[Tensor, Tensor, Tensor]:
     return where(ones_like(dense, "bool")), reshape(dense, [-1]), shape_of(dense, int64)
 
 
-def _operation(operation: str, a: Any, b: Any, name: str | None) -> SparseTensor:
+def _operation(operation: str, a: Any, b: Any) -> SparseTensor:
     known: Any = next((x for x in (a, b) if isinstance(x, Arithmetic | SparseTensor)), None)
-    graph, dtype = (get_default_graph(), None) if known is None else (known.graph, known.dtype)
-    with graph.as_default(), name_scope(name or f"set_{operation}"):
-        parts = *_parts(a, dtype), *_parts(b, dtype)
-        return SparseTensor(*set_operation_op(*parts, operation=operation))
+    dtype = None if known is None else known.dtype
+    parts = *_parts(a, dtype), *_parts(b, dtype)
+    return SparseTensor(*set_operation_op(*parts, operation=operation))
 
 
 def size(a: Any, name: str | None = None) -> Tensor:
@@ -190,13 +188,13 @@ def size(a: Any, name: str | None = None) -> Tensor:
     return set_size_op(x.indices, x.values, x.dense_shape, name=name)
 
 
+@composed("set_intersection")
 def intersection(a: Any, b: Any, name: str | None = None) -> SparseTensor:
     """What is in both of two sets, for each pair of sets.
 
     Args:
         a: [..., n], a tensor or a SparseTensor of an integer dtype or strings.
         b: [..., m] of the same dtype, with as many sets.
-        name: the name scope.
 
     Returns:
         A SparseTensor [..., elements of the largest set].
@@ -211,9 +209,10 @@ def intersection(a: Any, b: Any, name: str | None = None) -> SparseTensor:
     ...     print(sess.run(fb.sparse.to_dense(common)).tolist())
     [[2, 0], [4, 5]]
     """
-    return _operation("intersection", a, b, name)
+    return _operation("intersection", a, b)
 
 
+@composed("set_difference")
 def difference(a: Any, b: Any, aminusb: bool = True, name: str | None = None) -> SparseTensor:
     """What is in the first of two sets and not in the second, for each pair of sets.
 
@@ -221,14 +220,14 @@ def difference(a: Any, b: Any, aminusb: bool = True, name: str | None = None) ->
         a: as for `intersection`, and so is b.
         b: the other sets.
         aminusb: False for what is in the second and not in the first.
-        name: the name scope.
 
     Returns:
         A SparseTensor, as of `intersection`.
     """
-    return _operation("difference", *((a, b) if aminusb else (b, a)), name)
+    return _operation("difference", *((a, b) if aminusb else (b, a)))
 
 
+@composed("set_union")
 def union(a: Any, b: Any, name: str | None = None) -> SparseTensor:
     """What is in either of two sets, for each pair of sets. As `intersection`."""
-    return _operation("union", a, b, name)
+    return _operation("union", a, b)
