@@ -295,7 +295,7 @@ def test_it_follows_what_another_process_writes(lab: Lab, page: Any) -> None:
         wait(view, "return view.querySelector('.fb-headline')?.textContent === '8'")
         (logs / "go_on").touch()
         wait(view, "return view.querySelector('.fb-headline').textContent === '7'")
-        assert writer.wait(30) == 0
+        assert writer.wait(60) == 0
     finally:
         writer.kill()
         writer.wait()

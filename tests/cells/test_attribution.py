@@ -208,7 +208,7 @@ def test_thread_that_runs_no_code_of_a_cell(notebook: Any) -> None:
 
 def test_two_cells_at_once(notebook: Any) -> None:
     """As in ipykernel's subshells: each thread is in a cell of its own."""
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=60)
     notebook.shell.user_ns["meet"] = meet
     shell, labels = notebook.shell, {}
 

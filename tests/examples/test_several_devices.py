@@ -176,7 +176,7 @@ def test_steps_at_once_give_what_steps_give_one_by_one(rng: np.random.Generator)
 
 def test_a_step_is_with_one_device_while_the_next_is_with_another() -> None:
     """Neither stage ends before two steps have met, one in each."""
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=60)
 
     def meet(x: Any, is_late: Any) -> Any:
         if is_late:

@@ -36,17 +36,17 @@ def test_one_thread_serves_all_views_and_ends_with_the_last() -> None:
     for view in views:
         publisher.add(view)
     for view in views:
-        assert view.had_turns.wait(30)
+        assert view.had_turns.wait(60)
     [thread] = views[0].threads | views[1].threads
     assert thread.daemon
     for view in views:
         publisher.discard(view)
     publisher.discard(views[0])  # It does not matter.
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     again = View()
     publisher.add(again)
-    assert again.had_turns.wait(30)
+    assert again.had_turns.wait(60)
     assert again.threads != {thread}
     publisher.discard(again)
 
@@ -56,7 +56,7 @@ def test_a_view_that_breaks_has_no_more_turns_and_the_others_go_on() -> None:
     broken, sound = View(wanted=1, breaks=True), View()
     publisher.add(broken)
     publisher.add(sound)
-    assert sound.had_turns.wait(30)
+    assert sound.had_turns.wait(60)
     assert broken.turns == 1
     assert isinstance(broken.failure, ValueError)
     publisher.discard(sound)
