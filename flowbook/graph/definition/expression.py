@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.parsing import undisturbed
 from flowbook.graph.numerics.blocks import Blocks, Step, least_size
 
 # The functions that operators stand for. Not `**`: of arrays it is several functions.
@@ -67,7 +68,7 @@ class Expression:
         self.text = text
         self.parameters = [*inputs, *attributes]
         try:
-            tree = ast.parse(text, mode="eval").body
+            tree = undisturbed(ast.parse, text, mode="eval").body
         except SyntaxError as error:
             raise InvalidArgumentError(
                 f"the expression {text!r} is not Python's: {error.msg}"
@@ -155,14 +156,15 @@ class Expression:
 
     @cached_property
     def _template_into(self) -> str:
-        call = ast.parse(self.text, mode="eval").body
+        call = undisturbed(ast.parse, self.text, mode="eval").body
         assert isinstance(call, ast.Call)
         call.keywords.append(ast.keyword("out", ast.Name("out")))
         return _template(call)
 
     @cached_property
     def _template_for_scalars(self) -> str:
-        return _template(_Operators().visit(ast.parse(self.text, mode="eval").body))
+        tree = undisturbed(ast.parse, self.text, mode="eval")
+        return _template(_Operators().visit(tree.body))
 
     def kernel(self, wanted: Sequence[int] = ()) -> Callable[..., Any]:
         """The kernel `kernel(xp, *parameters)` that evaluates it.

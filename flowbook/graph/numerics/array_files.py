@@ -18,21 +18,18 @@ from flowbook.graph.model.errors import (
     NotFoundError,
     UnimplementedError,
 )
+from flowbook.graph.model.parsing import undisturbed
 
 
 def npy_array(content: bytes) -> Any:
     """The array of a .npy file; DataLossError if it is none, or holds Python objects."""
-    stream = io.BytesIO(content)
     try:
-        version = np.lib.format.read_magic(stream)
-        read = {(1, 0): np.lib.format.read_array_header_1_0}
-        header = read.get(version, np.lib.format.read_array_header_2_0)
-        shape, is_fortran, dtype = header(stream)
+        shape, is_fortran, dtype, start = undisturbed(_npy_header, content)
     except Exception as error:  # The header is an expression of Python's, which NumPy takes apart.
         raise DataLossError(f"this is no .npy file: {error}") from None
     if dtype.hasobject:
         raise DataLossError("a .npy file of Python objects is not read: it may run any code")
-    start, size = stream.tell(), math.prod(shape) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     # Of what the header says nothing is made before it is there.
     if len(content) - start != size:
         raise DataLossError(
@@ -42,6 +39,15 @@ def npy_array(content: bytes) -> Any:
     flat = np.frombuffer(content, dtype, offset=start)
     found = flat.reshape(shape[::-1]).T if is_fortran else flat.reshape(shape)
     return np.array(found, dtype.newbyteorder("="), order="C")
+
+
+def _npy_header(content: bytes) -> tuple[tuple[int, ...], bool, Any, int]:
+    """An array's shape, whether columns come first, its dtype, and where its elements begin."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0}
+    header = read.get(version, np.lib.format.read_array_header_2_0)
+    return *header(stream), stream.tell()
 
 
 def npz_arrays(content: bytes, names: Sequence[str]) -> list[Any]:

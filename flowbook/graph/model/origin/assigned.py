@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from itertools import islice
 from types import CodeType
 
+from flowbook.graph.model.parsing import undisturbed
+
 # Names that one value is given: several where it is taken apart, as in `mean, variance = ...`.
 Targets = tuple[str, ...]
 
@@ -60,7 +62,8 @@ def _assignments(filename: str) -> dict[Span, Targets]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Python has given them when the line ran.
-                tree = compile("".join(lines), filename, "exec", _CELLS, dont_inherit=True)
+                source = "".join(lines)
+                tree = undisturbed(compile, source, filename, "exec", _CELLS, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError):  # No source of Python's.
             found = {}
         else:
