@@ -127,7 +127,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 @MODULES
 def test_what_lists_its_arguments_says_what_its_name_is(module: ModuleType) -> None:
-    """Decorators add it to docstrings: see flowbook/graph/definition/docstrings.py."""
+    """Decorators add it to docstrings: see flowbook/graph/definition/descriptions.py."""
     functions = {
         name: member
         for name in dir(module)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.docstrings import with_name
+from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.model.convert import DEEPEST
 from flowbook.graph.model.tensor import Arithmetic
 

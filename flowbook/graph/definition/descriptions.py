@@ -1,7 +1,7 @@
-"""Arguments that mean the same in several functions: each is described where it is first.
+"""What docstrings need not say each: arguments that mean the same in several functions.
 
-A function of a family describes what it alone takes. `arguments_as` fills in the others, so that
-`help` and the documentation tell of all of them, and the source of each once.
+A function of a family describes what it alone takes. `arguments_as` fills in the others, and
+`with_name` what a name is, so that `help` and the documentation tell of all, and the source once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ Described = TypeVar("Described", bound=Callable[..., Any])
 _HEADING = "Args:\n"
 # How paragraphs begin that stand after the arguments; the last is that of examples.
 _LATER = ("Returns:\n", "Raises:\n", "Source: ", ">" * 3)
+# A section of arguments, up to the blank line or the end of the text after it.
+_ARGUMENTS = re.compile(r"^( *)Args:\n(?:\1 +\S.*\n)+", re.MULTILINE)
 
 
 def arguments_as(*others: Callable[..., Any]) -> Callable[[Described], Described]:
@@ -58,3 +60,16 @@ def _described(text: str) -> dict[str, str]:
     found = next((each for each in paragraphs if each.startswith(_HEADING)), "")
     items = re.split(r"\n(?=    \w)", found)[1:]
     return {item.partition(":")[0].strip(): item for item in items}
+
+
+def with_name(doc: str | None, meaning: str) -> str | None:
+    """A docstring that says what `name` is, after the other arguments that it lists.
+
+    Args:
+        doc: the docstring. If it lists no arguments, or says itself what `name` is, it stays.
+        meaning: what is said.
+    """
+    found = _ARGUMENTS.search(doc or "")
+    if doc is None or found is None or re.search(r"^ *name: ", found[0], re.MULTILINE):
+        return doc
+    return f"{doc[: found.end()]}{found[1]}    name: {meaning}\n{doc[found.end() :]}"

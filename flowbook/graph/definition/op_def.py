@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
-from flowbook.graph.definition.docstrings import with_name
+from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import no_such_keyword
