@@ -20,7 +20,9 @@ from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of, runners_of
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.touch import STREAM
+from flowbook.graph.ops.state.writing import count_up_to_op
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
@@ -63,12 +65,13 @@ class Feeder:
         master: who runs their steps.
         runner: the operation that stands for the runner.
         coordinator: who stops them together with others, if somebody does.
-        may_close: whether nothing else fills the queue when they have ended.
+        feeding: all runners of the session.
 
     Attributes:
         runner: see above.
         coordinator: see above.
         closed: whether they have been told to stop.
+        is_spent: whether one has come to the end of its input.
         error: what the first of them failed with.
         threads: the threads.
     """
@@ -78,14 +81,15 @@ class Feeder:
         master: Master,
         runner: Operation,
         coordinator: Coordinator | None,
-        may_close: Callable[[Operation], bool],
+        feeding: Feeding,
     ) -> None:
         self.runner = runner
         self.coordinator = coordinator
         self.closed = False
+        self.is_spent = False
         self.error: OpError | None = None
         self._master = master
-        self._may_close = may_close
+        self._feeding = feeding
         self._steps = Executions()
         self._lock = threading.Lock()
         self.threads = [
@@ -103,6 +107,11 @@ class Feeder:
     def running(self) -> int:
         """How many of the threads have not come to their end."""
         return self._running
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all that there was has been put into the queue."""
+        return self.is_spent and not self.is_running and self.error is None
 
     @property
     def queue(self) -> Operation:
@@ -124,6 +133,39 @@ class Feeder:
             thread.start()
 
     def close(self) -> None:
+        """As `end`, since the cell that made the runner runs again.
+
+        If all of the input was used, it is there again: the cell gives what it gave at first.
+        """
+        has_ended = self.has_ended
+        self.end()
+        if has_ended and all(each.has_ended for each in self._feeding.needing(self.queue)):
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Have the queue be open and empty, and all that it fills or is filled from as at first."""
+        store, key = self._master.store, self.queue.key
+        if key is None or key.container:
+            return  # What a named container holds, others use.
+        self.closed, self.is_spent = True, False
+        queue = store.find(key)
+        if queue is not None:
+            queue.start_over()
+        others = self._feeding.needing(self.queue)
+        for operation in self.needed():
+            owner = touched_by(operation)
+            if owner is None or owner.key is None or owner.key.container:
+                continue
+            if operation.op_def is count_up_to_op:
+                store.forget(owner.key)
+            elif owner.op_def.owns == STREAM.name and (stream := store.find(owner.key)):
+                stream.start_over()
+            others += self._feeding.of(owner)
+        for feeder in others:
+            if feeder.has_ended:
+                feeder._begin_again()
+
+    def end(self) -> None:
         """Stop the threads for good. The queue stays as it is: others may fill it.
 
         A Python function that a thread is in, as a generator that waits, ends as by an interrupt.
@@ -167,8 +209,10 @@ class Feeder:
                 prepared = self._master.prepare(Signature((), (operation,), ()))
                 while not self.closed:
                     self._master.run(prepared, ())
-        except (OutOfRangeError, CancelledError, GivenUp):
-            pass  # The end of the input, or of the queue, or of the session.
+        except OutOfRangeError:
+            self.is_spent = True
+        except (CancelledError, GivenUp):
+            pass  # The end of the queue, or of the session.
         except Exception as error:
             self._fail(error)
         finally:
@@ -188,7 +232,7 @@ class Feeder:
     def _end(self) -> None:
         with self._lock:
             self._running -= 1
-        if self.error is None and self._may_close(self.queue):
+        if self.error is None and self._feeding.have_ended(self.queue):
             self._shut(is_cancelling=False)
 
     def _shut(self, is_cancelling: bool) -> None:
@@ -247,9 +291,7 @@ class Feeding:
             feeder = self._feeders.get(runner)
             if self._is_closed or (feeder is not None and not feeder.closed):
                 return []
-            feeder = self._feeders[runner] = Feeder(
-                self._master, runner, coordinator, self._have_ended
-            )
+            feeder = self._feeders[runner] = Feeder(self._master, runner, coordinator, self)
             author = runner.site.author
             if author is not None:
                 author.own(feeder)
@@ -309,12 +351,16 @@ class Feeding:
         """Those that fill a queue, or did."""
         return [f for f in list(self._feeders.values()) if f.queue is queue]
 
+    def needing(self, queue: Operation) -> list[Feeder]:
+        """Those whose rounds need a queue."""
+        return [f for f in list(self._feeders.values()) if queue in f.needed()]
+
     @property
     def running(self) -> int:
         """How many threads run."""
         return sum(feeder.running for feeder in list(self._feeders.values()))
 
-    def _have_ended(self, queue: Operation) -> bool:
+    def have_ended(self, queue: Operation) -> bool:
         """Whether all that fill a queue have come to their end, none having been stopped."""
         feeders = [self._feeders.get(runner) for runner in runners_of(queue)]
         return all(f is not None and not f.is_running and not f.closed for f in feeders)
@@ -327,7 +373,7 @@ class Feeding:
             ]
             feeders = [self._feeders.pop(runner) for runner in gone]
         for feeder in feeders:
-            feeder.close()
+            feeder.end()
 
     def close(self) -> None:
         """Stop all of them; none starts any more."""
@@ -336,4 +382,4 @@ class Feeding:
             feeders = list(self._feeders.values())
             self._feeders.clear()
         for feeder in feeders:
-            feeder.close()
+            feeder.end()

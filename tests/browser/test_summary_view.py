@@ -104,6 +104,7 @@ def read(view: Any, chart: int, part: float) -> list[str]:
     """What the crosshair says at a part of a chart's width."""
     # What was pressed just now is drawn in the next frame.
     view.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    view.locator(".fb-status").scroll_into_view_if_needed()  # Charts are drawn once they are seen.
     inside = view.locator(".u-over").nth(chart)
     inside.scroll_into_view_if_needed()
     box = inside.bounding_box()

@@ -6,6 +6,8 @@ import gc
 import threading
 import weakref
 
+import pytest
+
 CELL = """
 queue = fb.FIFOQueue({capacity}, fb.int32, shapes=[[]], name="numbers")
 count = fb.Variable(0, name="count")
@@ -70,4 +72,62 @@ def test_deleting_the_cell_stops_its_runners(notebook) -> None:
     notebook.run("other", "1", deleted=["queue"])
     thread.join(60)
     assert feeding() == []
+    notebook.run("end", "sess.close()")
+
+
+PIPELINE = """
+rows = fb.train.range_input_producer(5, num_epochs=1, shuffle=False)
+batch = fb.train.batch(rows.dequeue(), 2{options})
+"""
+
+
+@pytest.mark.parametrize("options", ["", ", allow_smaller_final_batch=True"])
+def test_an_input_that_was_used_up_is_there_again_when_its_cell_runs_again(
+    notebook, options: str
+) -> None:
+    notebook.run("input", PIPELINE.format(options=options))
+    notebook.run("session", "sess = fb.Session()")
+    for _ in range(3):
+        notebook.run("use", "found = [b.tolist() for b in fb.train.until_end(sess, batch)]")
+        assert notebook["found"] == [[0, 1], [2, 3], [4]][: 3 if options else 2]
+        notebook.run("use", "left = list(fb.train.until_end(sess, batch))")
+        assert notebook["left"] == []
+        notebook.run("input", PIPELINE.format(options=options))
+    notebook.run("end", "sess.close()")
+
+
+def ended(notebook) -> None:
+    """Wait until the runners have put all into their queues."""
+    for feeder in list(notebook["sess"].feeding._feeders.values()):
+        for thread in feeder.threads:
+            thread.join(60)
+
+
+@pytest.mark.parametrize("again", ["rows", "batch"])
+def test_any_part_of_an_input_that_was_used_up_begins_it_again(notebook, again: str) -> None:
+    rows, batch = PIPELINE.format(options="").strip().splitlines()
+    parts = {"rows": rows, "batch": batch}
+    notebook.run("rows", rows)
+    notebook.run("batch", batch)
+    notebook.run("session", "sess = fb.Session()")
+    for _ in range(3):
+        notebook.run("use", "found = sess.run(batch).tolist()")
+        assert notebook["found"] == [0, 1]
+        ended(notebook)
+        notebook.run(again, parts[again])
+    notebook.run("end", "sess.close()")
+
+
+def test_an_input_that_is_not_at_its_end_goes_on(notebook) -> None:
+    text = "rows = fb.train.range_input_producer(9, num_epochs=1, shuffle=False, capacity=9)\n"
+    text += "batch = fb.train.batch(rows.dequeue(), 2, capacity=2)"
+    notebook.run("input", text)
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("use", "found = sess.run(batch).tolist()")
+    notebook.run("input", text)
+    notebook.run("use", "found += [n for b in fb.train.until_end(sess, batch) for n in b.tolist()]")
+    assert notebook["found"] == list(range(8))
+    notebook.run("input", text)
+    notebook.run("use", "found = [n for b in fb.train.until_end(sess, batch) for n in b.tolist()]")
+    assert notebook["found"] == list(range(8))
     notebook.run("end", "sess.close()")
