@@ -100,7 +100,7 @@ def test_nothing_sends_people_to_an_index_for_flowbook() -> None:
     texts = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
     texts += [
         *ROOT.glob("notebooks/*.ipynb"),
-        *ROOT.glob("examples/*"),
+        *ROOT.glob("examples/*.*"),
         *ROOT.glob("flowbook/**/*.py"),
     ]
     assert [t.name for t in texts if asked.search(t.read_text(encoding="utf-8"))] == []

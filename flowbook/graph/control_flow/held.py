@@ -24,7 +24,7 @@ from flowbook.graph.control_flow.array_ops import (
 )
 from flowbook.graph.control_flow.tensor_list import Rules, TensorList
 from flowbook.graph.definition.inference import no_flops, scalar
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ANYTHING, DType
 from flowbook.graph.model.errors import FailedPreconditionError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -85,6 +85,7 @@ held_stack_op = OpDef(
     "most: int32 -> stack: variant",
     infer=scalar,
     kernel=lambda xp, most: [],
+    kinds=HOST,
     touches=WITHIN_STEP,
     cost=no_flops,
 )
@@ -95,6 +96,7 @@ held_push_op = OpDef(
     T=ANYTHING,
     infer=lambda stack, value: value.shape,
     kernel=_pushed,
+    kinds=HOST,
     touches=WITHIN_STEP,
     cost=no_flops,
 )
@@ -105,6 +107,7 @@ held_pop_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=lambda stack, dtype: UNKNOWN,
     kernel=_popped,
+    kinds=HOST,
     touches=WITHIN_STEP,
     cost=no_flops,
 )
@@ -129,6 +132,7 @@ held_array_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=lambda size, **_: [SCALAR, SCALAR],
     kernel=_array,
     host_args=("size",),
+    kinds=HOST,
     touches=WITHIN_STEP,
     grad=_no_gradient,
     cost=no_flops,
@@ -150,6 +154,7 @@ held_gradient_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     attributes={"source": REQUIRED},
     infer=lambda array, flow, source: [SCALAR, SCALAR],
     kernel=_gradient,
+    kinds=HOST,
     touches=WITHIN_STEP,
     grad=_no_gradient,
     cost=no_flops,
@@ -172,6 +177,7 @@ def _changing(op_def: OpDef[Any], inputs: str) -> OpDef[Any]:
         infer=scalar,
         kernel=changed,
         host_args=op_def.host_args,
+        kinds=HOST,
         touches=WITHIN_STEP,
         grad=_no_gradient,
         cost=no_flops,
@@ -216,6 +222,7 @@ def _reading(op_def: OpDef[Any], inputs: str, outputs: str, kernel: Any) -> OpDe
         infer=lambda *given, **attributes: infer(*given[:-1], **attributes),
         kernel=kernel,
         host_args=op_def.host_args,
+        kinds=HOST,
         touches=WITHIN_STEP,
         grad=_no_gradient,
         cost=no_flops,
