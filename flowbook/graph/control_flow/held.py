@@ -231,7 +231,9 @@ def _reading(op_def: OpDef[Any], inputs: str, outputs: str, kernel: Any) -> OpDe
 
 held_read_op = _reading(read_op, ", index: int32", "value: dtype", _read)
 held_gather_op = _reading(gather_op, ", indices: int32", "value: dtype", _gathered)
-held_concat_op = _reading(concat_op, "", "value: dtype, lengths: int32", _joined)
+held_concat_op: OpDef[tuple[Tensor, Tensor]] = _reading(
+    concat_op, "", "value: dtype, lengths: int32", _joined
+)
 held_size_op = _reading(
     size_op, "", "size: int32", lambda xp, array, flow: xp.asarray(array.list.size, "int32")
 )
