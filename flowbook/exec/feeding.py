@@ -139,8 +139,12 @@ class Feeder:
         """
         has_ended = self.has_ended
         self.end()
-        if has_ended and all(each.has_ended for each in self._feeding.needing(self.queue)):
+        if has_ended and all(each.has_ended for each in self._beside()):
             self._begin_again()
+
+    def _beside(self) -> list[Feeder]:
+        """Those that fill the same queue, and those that need it."""
+        return [*self._feeding.of(self.queue), *self._feeding.needing(self.queue)]
 
     def _begin_again(self) -> None:
         """Have the queue be open and empty, and all that it fills or is filled from as at first."""
@@ -151,7 +155,7 @@ class Feeder:
         queue = store.find(key)
         if queue is not None:
             queue.start_over()
-        others = self._feeding.needing(self.queue)
+        others = self._beside()
         for operation in self.needed():
             owner = touched_by(operation)
             if owner is None or owner.key is None or owner.key.container:

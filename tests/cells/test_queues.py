@@ -131,3 +131,28 @@ def test_an_input_that_is_not_at_its_end_goes_on(notebook) -> None:
     notebook.run("use", "found = [n for b in fb.train.until_end(sess, batch) for n in b.tolist()]")
     assert notebook["found"] == list(range(8))
     notebook.run("end", "sess.close()")
+
+
+JOINED = """
+queue = fb.FIFOQueue(9, fb.int32, shapes=[[]])
+for limit in {limits}:
+    counted = fb.count_up_to(fb.Variable(0), limit)
+    fb.train.QueueRunner(queue, queue.enqueue(counted))
+taken = queue.dequeue()
+"""
+
+
+def test_an_input_of_several_is_at_its_end_when_all_are(notebook) -> None:
+    notebook.run("input", JOINED.format(limits="(2, 3)"))
+    notebook.run("session", "sess = fb.Session()")
+    for _ in range(3):
+        notebook.run("use", "found = sorted(n.item() for n in fb.train.until_end(sess, taken))")
+        assert notebook["found"] == [0, 0, 1, 1, 2]
+        notebook.run("input", JOINED.format(limits="(2, 3)"))
+    notebook.run("input", JOINED.format(limits="(2, 10**9)"))
+    notebook.run("use", "found = [sess.run(taken).item() for _ in range(5)]")
+    notebook.run("input", JOINED.format(limits="(2, 10**9)"))
+    notebook.run("use", "found += [sess.run(taken).item() for _ in range(20)]")
+    # The one that has ended gave all that it had; the other one goes on where it was.
+    assert sorted(notebook["found"]) == sorted([0, 1, *range(23)])
+    notebook.run("end", "sess.close()")
