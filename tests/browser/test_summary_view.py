@@ -100,13 +100,19 @@ def has_grid(view: Any) -> None:
     )
 
 
-def read(view: Any, chart: int, part: float) -> list[str]:
+def chart(view: Any, number: int) -> Any:
+    """One of the charts, which are drawn when they come into sight."""
+    inside = view.locator(".u-over").nth(number)
+    for element in (view.locator(".fb-status"), inside):
+        element.scroll_into_view_if_needed()
+    return inside
+
+
+def read(view: Any, number: int, part: float) -> list[str]:
     """What the crosshair says at a part of a chart's width."""
     # What was pressed just now is drawn in the next frame.
     view.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    view.locator(".fb-status").scroll_into_view_if_needed()  # Charts are drawn once they are seen.
-    inside = view.locator(".u-over").nth(chart)
-    inside.scroll_into_view_if_needed()
+    inside = chart(view, number)
     box = inside.bounding_box()
     inside.hover(position={"x": box["width"] * part, "y": box["height"] / 2})
     tip = view.locator(".fb-tip:not([hidden])")
@@ -114,7 +120,7 @@ def read(view: Any, chart: int, part: float) -> list[str]:
     return [text for text in tip.inner_text().replace("\t", "\n").split("\n") if text.strip()]
 
 
-def test_it_is_live_while_a_cell_is_busy(lab: Lab, own_page: Any) -> None:
+def test_it_is_live_while_a_cell_is_busy(lab: Lab, page: Any) -> None:
     train = """
 sess = fb.Session()
 display(sess.summarize())
@@ -127,16 +133,16 @@ for step in range(20):
 while not pathlib.Path("seen").exists(): time.sleep(0.02)
 """
     lab.write("live", TRAINING, train)
-    notebook = lab.open(own_page, "live")
+    notebook = lab.open(page, "live")
     notebook.run(0)
-    processor = own_page.context.new_cdp_session(own_page)
+    processor = page.context.new_cdp_session(page)
     processor.send("Emulation.setCPUThrottlingRate", {"rate": 15})
     notebook.start(1)
     try:
         view = shown(notebook, 1)
         # What a slow page was not there for reaches it too, though the kernel cannot be asked.
         wait(view, "return view.querySelector('.fb-headline')?.textContent !== ''")
-        own_page.wait_for_function(
+        page.wait_for_function(
             "() => [...document.querySelectorAll('.fb-plot')].some("
             "(plot) => plot.getAttribute('aria-label')?.startsWith('loss: '))"
         )
@@ -190,7 +196,7 @@ def test_smoothing_axes_and_log_scale(lab: Lab, page: Any) -> None:
 
 def test_zoom_by_dragging_and_back_by_double_click(lab: Lab, page: Any) -> None:
     _, view = opened(lab, page, "zoom", TWO_RUNS, 'fb.SummaryView(history, tags="loss")')
-    inside = view.locator(".u-over")
+    inside = chart(view, 0)
     box = inside.bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.25, y)
@@ -356,10 +362,10 @@ fb.SummaryView({evil: history}, tags="")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_takes_the_colours_of_the_page(lab: Lab, own_page: Any, dark: bool) -> None:
+def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> None:
     lab.use_theme(dark)
     try:
-        _, view = opened(lab, own_page, f"charts_{dark}", TWO_RUNS, "history")
+        _, view = opened(lab, page, f"charts_{dark}", TWO_RUNS, "history")
         assert view.get_attribute("data-dark") == str(dark).lower()
         ink = view.evaluate("(view) => getComputedStyle(view).color.match(/\\d+/g).map(Number)")
         assert (sum(ink[:3]) > 3 * 128) is dark
@@ -429,7 +435,7 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     assert len(before) > 20
 
 
-def test_logarithmic_axes_have_round_numbers(lab: Lab, own_page: Any) -> None:
+def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
     lab.write(
         "decades",
         HISTORY
@@ -437,7 +443,7 @@ def test_logarithmic_axes_have_round_numbers(lab: Lab, own_page: Any) -> None:
         + "fb.SummaryView(history, log=True)",
     )
     # What the chart writes is drawn; so the drawing is listened to.
-    own_page.add_init_script(
+    page.add_init_script(
         """const write = CanvasRenderingContext2D.prototype.fillText;
         window.written = [];
         CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
@@ -445,9 +451,9 @@ def test_logarithmic_axes_have_round_numbers(lab: Lab, own_page: Any) -> None:
             return write.call(this, text, ...rest);
         };"""
     )
-    notebook = lab.open(own_page, "decades")
+    notebook = lab.open(page, "decades")
     notebook.run(0)
     shown(notebook, 0)
-    own_page.wait_for_function("() => window.written.includes('1e-4')")
-    assert {"1", "0.01", "1e-4"} <= set(own_page.evaluate("() => window.written"))
-    assert not any("∞" in text for text in own_page.evaluate("() => window.written"))
+    page.wait_for_function("() => window.written.includes('1e-4')")
+    assert {"1", "0.01", "1e-4"} <= set(page.evaluate("() => window.written"))
+    assert not any("∞" in text for text in page.evaluate("() => window.written"))
