@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch
 from flowbook.graph.model.errors import ConstantConditionWarning, InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 
@@ -150,11 +150,10 @@ def as_predicate(pred: Any, what: str, never: tuple[str, str]) -> Tensor:
         )
     value = tensor.op.attributes["value"] if tensor.op.op_def.is_constant else None
     if value is not None and not value.shape:
-        warnings.warn(
+        sites.warn(
             f"{what}: the predicate is the constant {bool(value)}, so that {never[bool(value)]}, "
             "unless it is fed",
             ConstantConditionWarning,
-            stacklevel=4,
         )
     return tensor
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -39,6 +38,7 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
@@ -223,10 +223,9 @@ def _condition(given: Any) -> Tensor:
 def _warn_of_constant(condition: Tensor) -> None:
     holds = bool(condition.op.attributes["value"])
     outcome = "the loop never ends by itself" if holds else "the body never runs"
-    warnings.warn(
+    sites.warn(
         f"while_loop: the condition is the constant {holds}, so that {outcome}, unless it is fed",
         ConstantConditionWarning,
-        stacklevel=5,
     )
 
 

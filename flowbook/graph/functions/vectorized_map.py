@@ -7,7 +7,6 @@ operation as it is, where that is elementwise. What takes nothing of an element 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -78,11 +77,10 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None
     without = whole.without_form()
     if without is None:
         return packed_like(result, whole.results())
-    warnings.warn(
+    sites.warn(
         f"vectorized_map loops over the elements: {without.type} {without.name!r}, built at "
         f"{without.site.place}, has no form for all of them at once",
         NotVectorizedWarning,
-        stacklevel=3,
     )
 
     def called(element: Any) -> Any:

@@ -121,8 +121,11 @@ def test_predicate_can_be_fed(x: fb.Tensor) -> None:
 
 
 def test_constant_predicate_says_so() -> None:
-    with pytest.warns(fb.errors.ConstantConditionWarning, match="only true_fn will ever run"):
+    with pytest.warns(
+        fb.errors.ConstantConditionWarning, match="only true_fn will ever run"
+    ) as told:
         y = fb.cond(True, lambda: 1, lambda: 2)
+    assert told[0].filename == __file__
     with pytest.warns(fb.errors.ConstantConditionWarning, match="only false_fn will ever run"):
         z = fb.cond(fb.constant(False), lambda: 1, lambda: 2)
     with fb.Session() as sess:

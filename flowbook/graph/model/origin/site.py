@@ -10,6 +10,7 @@ import contextlib
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
@@ -286,6 +287,15 @@ def users_stack() -> list[Position]:
 def is_users(filename: str) -> bool:
     """Whether code of a file is the user's own: neither Flowbook's nor an installed package's."""
     return not is_internal(filename) and not _is_installed(filename)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn of what the user's own line does that has led here, or else of what called this."""
+    frame, level = sys._getframe(1), 2
+    caller: FrameType | None = frame
+    while caller is not None and not is_users(caller.f_code.co_filename):
+        caller, level = caller.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level if caller is not None else 2)
 
 
 def _is_installed(filename: str) -> bool:
