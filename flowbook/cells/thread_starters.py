@@ -26,6 +26,10 @@ class ThreadStarters:
         """Note which threads an execution finds."""
         with self._lock:
             self._open[author] = weakref.WeakSet(threading.enumerate())
+            # Others may hold threads that have ended: a kernel does, for seconds.
+            for thread in list(self._starters):
+                if not thread.is_alive():
+                    del self._starters[thread]
 
     def end(self, author: Author) -> None:
         """Note which threads it leaves behind."""
