@@ -181,3 +181,12 @@ def test_a_gradient_that_keeps_something_else_is_another_one(notebook: Any) -> N
     with fb.Session() as sess, pytest.warns(fb.errors.StaleDefinitionWarning, match="cell"):
         now = sess.run([notebook["dy"], notebook["z"]], {notebook["x"]: [1.5]})
     assert now[1] == first != now[0] + 1
+
+
+def test_a_loop_over_elements_runs_beside_what_took_its_place(notebook: Any) -> None:
+    notebook.run("a", "y = fb.map_fn(lambda x: x * 2.0, fb.constant([0.0, 1.0, 2.0]))")
+    notebook.run("b", "z = y + 1.0")
+    notebook.run("a", "y = fb.map_fn(lambda x: x * 4.0, fb.constant([0.0, 1.0, 2.0]))")
+    with fb.Session() as sess, pytest.warns(fb.errors.StaleDefinitionWarning, match="cell"):
+        y, z = sess.run([notebook["y"], notebook["z"]])
+    assert (y.tolist(), z.tolist()) == ([0.0, 4.0, 8.0], [1.0, 3.0, 5.0])

@@ -7,7 +7,8 @@ gives its name back, unless a scope, or its successor, has taken it over.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+import weakref
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -26,18 +27,46 @@ class Names:
         owners: the author who took each name; None outside notebooks.
     """
 
-    __slots__ = ("_suffixes", "owners")
+    __slots__ = ("_earlier", "_suffixes", "_taken", "owners")
 
     def __init__(self) -> None:
         self.owners: dict[str, Author | None] = {}
         # Where the search for a free suffix goes on, by author and name.
         self._suffixes: dict[Author | None, dict[str, int]] = {}
+        # What executions of each cell took, by the names that were asked for, in that order; and
+        # what of it is still to be offered to an author.
+        self._taken: weakref.WeakKeyDictionary[Cell, dict[str, dict[str, None]]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._earlier: dict[Author, dict[str, Iterator[str]]] = {}
 
     def claim(self, name: str, author: Author | None) -> str:
-        """A unique name made from `name`, by a suffix where it is taken."""
+        """A unique name made from `name`, by a suffix where it is taken.
+
+        What an author's cell asks for again keeps its name, also where a shorter one is free by
+        now: so it can be told to be the same.
+        """
+        if author is None:
+            found = self._free(name, None)
+        else:
+            found = self._again(name, author) or self._free(name, author)
+            taken = self._taken.setdefault(author.cell, {})
+            taken.setdefault(name, {})[found] = None
+        self.owners[found] = author
+        return found
+
+    def _again(self, name: str, author: Author) -> str | None:
+        """The next of those that an earlier execution of the author's cell took for this one."""
+        earlier = self._earlier.setdefault(author, {})
+        if name not in earlier:
+            earlier[name] = iter(tuple(self._taken.get(author.cell, {}).get(name, ())))
+        owners = self.owners
+        return next((n for n in earlier[name] if author.may_take(owners.get(n))), None)
+
+    def _free(self, name: str, author: Author | None) -> str:
+        """The first that nobody has, or who has it leaves it to the author."""
         owners = self.owners
         if name not in owners or (author is not None and author.may_take(owners[name])):
-            owners[name] = author
             return name
         suffixes = self._suffixes.setdefault(author, {})
         suffix = suffixes.get(name, 1)
@@ -48,7 +77,6 @@ class Names:
             suffix += 1
             candidate = f"{name}_{suffix}"
         suffixes[name] = suffix + 1
-        owners[candidate] = author
         return candidate
 
     def give_back(self, name: str, author: Author | None) -> None:
@@ -61,6 +89,7 @@ class Names:
         """Forget what was claimed since `owners` was copied."""
         self.owners = owners
         self._suffixes.clear()
+        self._earlier.clear()
 
     def release(self, author: Author, in_use: Container[str]) -> None:
         """Free what earlier executions of the author's cell took, and this one did not."""
@@ -68,6 +97,9 @@ class Names:
         for name in [n for n, owner in self.owners.items() if may_take(owner) and n not in in_use]:
             del self.owners[name]
         self._suffixes.clear()
+        for names in self._taken.get(author.cell, {}).values():
+            for name in [n for n in names if n not in self.owners]:
+                del names[name]
 
     def release_all(self, cell: Cell) -> None:
         """Free what all executions of a cell took."""
@@ -75,10 +107,12 @@ class Names:
             name: owner for name, owner in self.owners.items() if not (owner and owner.cell is cell)
         }
         self._suffixes.clear()
+        self._taken.pop(cell, None)
 
     def forget_search(self, author: Author) -> None:
         """Drop what only sped up the naming for an execution that has ended."""
         self._suffixes.pop(author, None)
+        self._earlier.pop(author, None)
 
 
 def check_name(name: str, prefix: str = "") -> None:

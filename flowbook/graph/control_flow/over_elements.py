@@ -45,10 +45,16 @@ class Elements:
 
     def __init__(self, elems: Any, name: str = "elems") -> None:
         self.structure, self.count = counted(elems, name)
+        # They are parts of the tensors: letting go of one that was read would free nothing, and a
+        # loop that a cell has since built otherwise may still read what that cell built as before.
         self._arrays = [
-            TensorArray(tensor.dtype, self.count, tensor_array_name=where, name=name).unstack(
-                tensor
-            )
+            TensorArray(
+                tensor.dtype,
+                self.count,
+                clear_after_read=False,
+                tensor_array_name=where,
+                name=name,
+            ).unstack(tensor)
             for where, tensor in paths(self.structure, name)
         ]
 

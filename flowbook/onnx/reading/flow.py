@@ -196,7 +196,7 @@ def _scanned(
     fronts = [_moved(node, s, a, 0) for s, a in zip(sources, how.axes, strict=True)]
     size = fronts[0].shape[0]
     length = convert_to_tensor(shape_of(fronts[0])[0] if size is None else size, dtypes.int32)
-    elements = [TensorArray(t.dtype, length).unstack(t) for t in fronts]
+    elements = [TensorArray(t.dtype, length, clear_after_read=False).unstack(t) for t in fronts]
     number, shapes = loops.enter(first)
 
     def place(step: Tensor, is_backward: int) -> Tensor:
