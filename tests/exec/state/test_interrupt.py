@@ -39,8 +39,8 @@ def interrupted_when(condition: Callable[[], Any]) -> Iterator[None]:
         interrupt_main()
 
     thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
     with pytest.raises(KeyboardInterrupt):
+        thread.start()
         yield
     thread.join(60)
 
