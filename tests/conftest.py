@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -25,6 +26,9 @@ TOO_SLOW = HealthCheck.too_slow
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[TOO_SLOW])
 settings.register_profile("soak", settings.get_profile("ci"), max_examples=5_000, derandomize=False)
 settings.load_profile("ci")
+
+# Tests interrupt runs, also where a shell began them in the background and has them ignore that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test has a thread that compiles beside it, unless it is about that.
 fb.options.machine_code = "never"

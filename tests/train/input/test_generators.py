@@ -172,11 +172,12 @@ def test_what_is_made_while_the_session_closes_is_closed_by_who_makes_it() -> No
 
 
 def test_a_generator_that_never_comes_to_its_next_element_ends_with_its_session() -> None:
-    ends = []
+    begun, ends = threading.Event(), []
 
     def elements() -> Iterator[int]:
         try:
             yield 1
+            begun.set()
             while True:
                 pass
         finally:
@@ -187,6 +188,7 @@ def test_a_generator_that_never_comes_to_its_next_element_ends_with_its_session(
         assert sess.run(number) == 1
         with pytest.raises(fb.errors.DeadlineExceededError):
             sess.run(number, timeout=0.01)
+        assert begun.wait(60)
     assert len(ends) == 1
     assert not ends[0].is_alive()
 

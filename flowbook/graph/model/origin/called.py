@@ -123,10 +123,8 @@ def _callers(site: Site) -> Iterator[Site]:
 
 def _value(evaluated: Sequence[Operation]) -> Operation:
     """The operation whose value an expression has: the last, or the one that the last serves."""
-    by_name = {operation.name: operation for operation in evaluated}
     found = evaluated[-1]
-    scope = found.name
-    while scope:
-        found = by_name.get(scope, found)
-        scope = scope.rpartition("/")[0]
+    for operation in evaluated:
+        if found.name.startswith(f"{operation.name}/"):
+            found = operation
     return found

@@ -726,9 +726,11 @@ def ones(count: int) -> tuple[fb.Variable, ...]:
 def test_a_deadline_stops_an_endless_loop(sess: fb.Session) -> None:
     one, other = ones(2)
     y = endless((one, other))
-    for _ in range(3):
+    runs = 0
+    while runs < 3 or not sess.run(one).any():  # On a busy machine none may have begun.
         with pytest.raises(fb.errors.DeadlineExceededError):
             sess.run(y, timeout=0.05)
+        runs += 1
     _, runner = runner_of(sess, y)
     runner.stage = Stage.CHECKED
     with pytest.raises(StepFailed) as caught:
@@ -736,8 +738,7 @@ def test_a_deadline_stops_an_endless_loop(sess: fb.Session) -> None:
     assert isinstance(caught.value.failure.error, fb.errors.DeadlineExceededError)
     a, b = sess.run(one), sess.run(other)
     assert len({*a}) == len({*b}) == 1
-    assert 0 <= a[0] - b[0] <= 4  # One for each step that was stopped in between.
-    assert a[0] > 0
+    assert 0 <= a[0] - b[0] <= runs + 1  # One for each step that was stopped in between.
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")

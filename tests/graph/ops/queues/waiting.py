@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
+
+import pytest
 
 import flowbook as fb
 
@@ -50,3 +53,18 @@ def begun_at(sess: fb.Session, queues: list[Any], fetches: Any, **how: Any) -> W
     while [waiters(sess, queue) for queue in queues] == before and run._thread.is_alive():
         threading.Event().wait(0.001)
     return run
+
+
+def given_up(
+    sess: fb.Session, fetches: Any, waits: str, feeds: Any = None
+) -> fb.errors.DeadlineExceededError:
+    """The error of a run whose timeout ends it while it waits, by a pattern of what it says."""
+    seconds = 0.02
+    while True:
+        with pytest.raises(fb.errors.DeadlineExceededError) as caught:
+            sess.run(fetches, feeds, timeout=seconds)
+        # On a busy machine it may not have begun to wait.
+        if re.search(waits, str(caught.value)):
+            return caught.value
+        assert seconds < 20, f"{waits!r} is not in {caught.value}"
+        seconds *= 2
