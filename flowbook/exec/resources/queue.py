@@ -215,6 +215,13 @@ class Queue(WaitingResource):
         self.elements.put(source, count)
         self._put += count
 
+    def put_over_capacity(self, source: deque[Element]) -> None:
+        """Take in all elements of a source, whatever room there is; not under the lock."""
+        with self._lock:
+            self.put(source, len(source))
+            self._serve()
+        self._report()
+
     @property
     def room(self) -> float:
         """How many more elements it takes."""
@@ -308,6 +315,9 @@ class _Enqueue(Attempt):
 
     def is_done(self) -> bool:
         return len(self._elements) < self._count
+
+    def finish(self) -> None:
+        self._queue.put_over_capacity(self._elements)
 
     def wish(self) -> str:
         left = len(self._elements)
