@@ -58,6 +58,7 @@ KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
 AT_ONCE = "exec/engine/test_at_once.py"
+MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
@@ -215,7 +216,7 @@ CHANGES = (
     ),
     Change(
         "exec/resources/reader.py",
-        "if isinstance(error, OutOfRangeError) and self._taken:",
+        "if isinstance(error, OutOfRangeError) and self.taken:",
         "if False:",
         (READERS,),
     ),
@@ -379,6 +380,17 @@ CHANGES = (
         "False",
         ("exec/session/test_checkpoints.py",),
     ),
+    Change(
+        "exec/resources/queue_kinds.py", "self._taken - len(self.held())", "self._taken", (MOVING,)
+    ),
+    Change("exec/resources/queue_kinds.py", "chain(self.held(), self", "chain(self", (MOVING,)),
+    Change("exec/resources/queue_kinds.py", "in self.held()], d", "in ()], d", (MOVING,)),
+    Change(
+        "exec/resources/reader.py", "progress, _unsettled(progress.held)", "progress, ()", (MOVING,)
+    ),
+    Change("exec/resources/reader.py", "        self._reader.put_back(self)\n", "", (READERS,)),
+    Change("exec/engine/at_once.py", "self.put is not None and", "False and", (MOVING,)),
+    Change("exec/engine/async_call.py", " or any(map(_has_done, self._led))", "", (MOVING,)),
     Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
@@ -1069,8 +1081,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/executor.py",
-        "self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)",
-        "pass",
+        "            self.fail(error)\n            self.abandon()\n",
+        "            pass\n",
         (FAILURES,),
     ),
     Change(
