@@ -222,13 +222,6 @@ CHANGES = (
     ),
     Change(
         "exec/resources/reader.py",
-        """            self.undo()
-            return self.end(error)""",
-        "            return self.end(error)",
-        (READERS,),
-    ),
-    Change(
-        "exec/resources/reader.py",
         'if len(state["place"]) not in (0, self._length_of_place):',
         "if False:",
         (READERS,),
@@ -285,15 +278,27 @@ CHANGES = (
     ),
     Change(
         "exec/resources/queue_kinds.py",
-        "chain(taken, self.elements, coming)",
-        "chain(taken, self.elements)",
+        "chain(self.held(), self.elements, coming)",
+        "chain(self.held(), self.elements)",
         (GOING_ON,),
     ),
     Change(
         "exec/resources/queue_kinds.py",
-        "                    held_by(waiting).clear()\n",
-        "                    pass\n",
+        "                held_by(waiting).clear()\n",
+        "                pass\n",
         (GOING_ON,),
+    ),
+    Change(
+        "exec/local_master.py",
+        "and resource.is_closed:\n                resource.start_over()",
+        "and False:\n                resource.start_over()",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "exec/local_master.py",
+        " or self.feeding.of(operation)",
+        "",
+        ("cells/test_queues.py",),
     ),
     Change(
         "train/input/producers.py",

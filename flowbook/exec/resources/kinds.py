@@ -88,7 +88,13 @@ class Lockable(Protocol):
 
 @runtime_checkable
 class Closable(Protocol):
-    """What a resource can be asked that operations close."""
+    """What a resource can be asked that operations close.
+
+    Attributes:
+        is_closed: whether they have.
+    """
+
+    is_closed: bool
 
     def start_over(self) -> None:
         """Be open, and hold nothing."""

@@ -189,12 +189,13 @@ def test_a_record_comes_again_until_it_has_been_handed_on(
             assert given + rest == [b"a0", b"a1", b"b0", b"b1"]
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("timeout", [None, 60])
 def test_a_training_that_is_saved_at_any_point_has_used_what_does_not_come_again(
-    sess: fb.Session, timeout: float | None
+    sess: fb.Session, timeout: float | None, prefetch: int
 ) -> None:
     total = fb.Variable(0)
-    batch = fb.train.batches(np.arange(1, 9, dtype=np.int32), 1, shuffle=False)
+    batch = fb.train.batches(np.arange(1, 9, dtype=np.int32), 1, shuffle=False, prefetch=prefetch)
     second = fb.FIFOQueue(10, fb.int32, shapes=[[]])
     train = fb.assign_add(total, batch[0] + second.dequeue())
     sess.run(total.initializer)
