@@ -58,6 +58,7 @@ KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
 AT_ONCE = "exec/engine/test_at_once.py"
+MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
@@ -215,15 +216,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/reader.py",
-        "if isinstance(error, OutOfRangeError) and self._taken:",
+        "if isinstance(error, OutOfRangeError) and self.taken:",
         "if False:",
-        (READERS,),
-    ),
-    Change(
-        "exec/resources/reader.py",
-        """            self.undo()
-            return self.end(error)""",
-        "            return self.end(error)",
         (READERS,),
     ),
     Change(
@@ -284,15 +278,27 @@ CHANGES = (
     ),
     Change(
         "exec/resources/queue_kinds.py",
-        "chain(taken, self.elements, coming)",
-        "chain(taken, self.elements)",
+        "chain(self.held(), self.elements, coming)",
+        "chain(self.held(), self.elements)",
         (GOING_ON,),
     ),
     Change(
         "exec/resources/queue_kinds.py",
-        "                    held_by(waiting).clear()\n",
-        "                    pass\n",
+        "                held_by(waiting).clear()\n",
+        "                pass\n",
         (GOING_ON,),
+    ),
+    Change(
+        "exec/local_master.py",
+        "and resource.is_closed:\n                resource.start_over()",
+        "and False:\n                resource.start_over()",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "exec/local_master.py",
+        " or self.feeding.of(operation)",
+        "",
+        ("cells/test_queues.py",),
     ),
     Change(
         "train/input/producers.py",
@@ -379,16 +385,38 @@ CHANGES = (
         "False",
         ("exec/session/test_checkpoints.py",),
     ),
+    Change(
+        "exec/resources/queue_kinds.py", "self._taken - len(self.held())", "self._taken", (MOVING,)
+    ),
+    Change("exec/resources/queue_kinds.py", "chain(self.held(), self", "chain(self", (MOVING,)),
+    Change("exec/resources/queue_kinds.py", "in self.held()], d", "in ()], d", (MOVING,)),
+    Change(
+        "exec/resources/reader.py", "progress, _unsettled(progress.held)", "progress, ()", (MOVING,)
+    ),
+    Change("exec/resources/reader.py", "        self._reader.put_back(self)\n", "", (READERS,)),
+    Change("exec/engine/at_once.py", "self.put is not None and", "False and", (MOVING,)),
+    Change("exec/engine/async_call.py", " or any(map(_has_done, self._led))", "", (MOVING,)),
     Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
     ),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "if units[other].acts and", "if", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "if used is not None:", "if False:", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "            calls[-1].give_back()\n", "", (GIVING_BACK,)),
-    Change("exec/engine/async_call.py", "if not may_give_back:", "if True:", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", " or not units[part][index].acts", "", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "if node.type == send_op.key", "if False", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "reverse=True", "reverse=False", (GIVING_BACK,)),
+    Change(
+        "exec/engine/giving_back.py",
+        "            call.finish()\n",
+        "            pass\n",
+        (GIVING_BACK,),
+    ),
+    Change("exec/engine/giving_back.py", "if place in behind]", "if False]", (GIVING_BACK,)),
+    Change("exec/engine/executor.py", " and not is_late", "", (GIVING_BACK,)),
+    Change("exec/engine/parts/joint.py", "giving.fail(gives_back=True)", "giving", (GIVING_BACK,)),
+    Change("exec/engine/async_call.py", "if self._giving is None:", "if True:", (GIVING_BACK,)),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
@@ -1058,8 +1086,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/executor.py",
-        "self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)",
-        "pass",
+        "            self.fail(error)\n            self.abandon()\n",
+        "            pass\n",
         (FAILURES,),
     ),
     Change(

@@ -34,6 +34,7 @@ from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.replacing import Replacement
+from flowbook.exec.resources.kinds import Closable
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter, Waits
@@ -75,6 +76,7 @@ class LocalMaster:
         where = self._devices, self.store, self._programs
         self._placing = Placing(graph, *where, soft_placement, lossy_transfer)
         self._retirements = graph.retirements
+        self._renewals = graph.values.renewals
         self._initialisation = Initialisation(self, auto_initialize)
         self.feeding = Feeding(self)
         how = self.feeding, self._held, self._devices[0]
@@ -89,12 +91,26 @@ class LocalMaster:
         """Take what the graph gained, and drop what it lost, since the last time."""
         with self._programs.lock:
             self._initialisation.extend()
+            self._open_renewed()
             if self._retirements != self.graph.retirements:
                 self._retirements = self.graph.retirements
                 self.feeding.drop_retired()
                 self._programs.drop_where(
                     lambda prepared: any(op.retired for op in prepared.operations)
                 )
+
+    def _open_renewed(self) -> None:
+        """Have what operations have closed be open again, and empty, whose cell has run again."""
+        values = self.graph.values
+        renewed, self._renewals = values.renewed_since(self._renewals), values.renewals
+        for operation in renewed:
+            key = operation.key
+            # What a named container holds, others use; what feeders fill, they begin again.
+            if key is None or key.container or self.feeding.of(operation):
+                continue
+            resource = self.store.find(key)
+            if isinstance(resource, Closable) and resource.is_closed:
+                resource.start_over()
 
     # Preparing
 

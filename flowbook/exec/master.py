@@ -47,8 +47,8 @@ class PartialStep(Protocol):
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
 
-    def close(self) -> None:
-        """Give the rest of the step up."""
+    def close(self, is_complete: bool) -> None:
+        """End it: give the rest up, unless all that was wanted has been had."""
 
 
 class Master(Protocol):

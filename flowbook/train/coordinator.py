@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any
 
 from flowbook.graph.model.errors import (
@@ -15,6 +16,9 @@ from flowbook.graph.model.errors import (
 )
 
 __all__ = ["Coordinator"]
+
+# What `sys.exc_info()` gives.
+ExcInfo = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 
 # How often to look whether to hurry, in seconds.
 _LOOK = 0.1
@@ -53,13 +57,18 @@ class Coordinator:
         self._functions: list[Callable[[], Any]] = []
         self._joined = False
 
-    def request_stop(self, ex: BaseException | None = None) -> None:
+    def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
         """Have all stop.
 
         Args:
-            ex: the error that is the reason, if there is one; the first counts. What comes after
-                somebody has asked, comes of that.
+            ex: the error that is the reason, if there is one, or what `sys.exc_info()` gives; the
+                first counts. What comes after somebody has asked, comes of that.
+
+        Raises:
+            InvalidTypeError: if it is something else.
         """
+        if isinstance(ex, tuple) and len(ex) == 3:
+            ex = ex[1]
         if ex is not None and not isinstance(ex, BaseException):
             raise InvalidTypeError(f"the reason to stop is an exception, not {ex!r}")
         with self._lock:

@@ -159,3 +159,43 @@ def test_an_input_of_several_is_at_its_end_when_all_are(notebook) -> None:
     found = notebook["found"]
     assert sorted(found) == sorted([0, 1, *range(len(found) - 2)])
     notebook.run("end", "sess.close()")
+
+
+def test_a_queue_that_was_closed_is_open_and_empty_when_its_cell_runs_again(notebook) -> None:
+    cell = "queue = fb.FIFOQueue(10, fb.int32, shapes=[[]])"
+    notebook.run("queue", cell)
+    notebook.run("uses", "put, shut = queue.enqueue_many([1, 2, 3]), queue.close()")
+    notebook.run("session", "sess, size = fb.Session(), queue.size()")
+    for _ in range(3):
+        notebook.run("use", "sess.run(put); sess.run(shut)")
+        notebook.run("look", "found = sess.run(size)")
+        assert notebook["found"] == 3
+        notebook.run("queue", cell)
+        notebook.run("look", "found = sess.run(size)")
+        assert notebook["found"] == 0
+    notebook.run("end", "sess.close()")
+
+
+def test_a_queue_that_is_open_keeps_its_elements_when_its_cell_runs_again(notebook) -> None:
+    cell = "queue = fb.FIFOQueue(10, fb.int32, shapes=[[]])\nput = queue.enqueue_many([1, 2, 3])"
+    notebook.run("queue", cell)
+    notebook.run("session", "sess, size = fb.Session(), queue.size()")
+    notebook.run("use", "sess.run(put)")
+    notebook.run("queue", cell)
+    notebook.run("look", "found = sess.run(size)")
+    assert notebook["found"] == 3
+    notebook.run("end", "sess.close()")
+
+
+def test_what_a_runner_has_put_into_a_queue_stays_when_the_queues_cell_runs_again(notebook) -> None:
+    cell = "queue = fb.FIFOQueue(10, fb.int32, shapes=[[]])"
+    notebook.run("queue", cell)
+    notebook.run("count", "number = fb.count_up_to(fb.Variable(0), 4)")
+    notebook.run("runner", "fb.train.QueueRunner(queue, queue.enqueue(number))")
+    notebook.run("session", "sess, taken = fb.Session(), queue.dequeue()")
+    notebook.run("use", "found = [sess.run(taken)]")
+    ended(notebook)
+    notebook.run("queue", cell)
+    notebook.run("use", "found += fb.train.until_end(sess, taken)")
+    assert notebook["found"] == [0, 1, 2, 3]
+    notebook.run("end", "sess.close()")

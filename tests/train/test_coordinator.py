@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 
 import pytest
@@ -90,6 +91,19 @@ def test_functions_are_called_when_all_stop() -> None:
     coord.request_stop()
     coord.call_on_stop(lambda: called.append("after"))
     assert called == ["before", "after"]
+
+
+def test_a_reason_is_what_python_says_of_an_exception() -> None:
+    coord = Coordinator()
+    try:
+        raise ValueError("first")
+    except ValueError:
+        coord.request_stop(sys.exc_info())
+    with pytest.raises(ValueError, match="first"):
+        coord.join()
+    coord.clear_stop()
+    coord.request_stop(sys.exc_info())  # There is none.
+    coord.join()
 
 
 def test_a_reason_is_an_exception() -> None:

@@ -7,12 +7,19 @@ import threading
 import time
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from flowbook.exec.engine.given_up import stop, thread_of
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure
+from flowbook.graph.definition.async_context import Claim
+
+
+class Giving(Protocol):
+    """What a step has taken; see `giving_back.py`."""
+
+    is_over: bool
 
 
 class _State(Enum):
@@ -35,16 +42,18 @@ class AsyncCall:
         unit: the kernel.
         xp: the device's array module.
         wish: says what it waits for, if the kernel has set it.
+        claim: what it is to the resource at which it waits, if the kernel has set that.
         since: when the step began to wait for it, on the clock of `time.monotonic`.
         name: that of the function that runs on a thread of its own; empty if none does.
         on_report: is called with the outputs when they are reported, if somebody wants to know.
         is_patient: that it waits.
+        is_used: whether what it gave has been used.
     """
 
     is_patient = True
-    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
-                 "_thread", "index", "name", "on_report", "since", "tag", "unit", "wish",
-                 "xp")  # fmt: skip
+    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_giving", "_led", "_lock",
+                 "_reports", "_state", "_thread", "claim", "index", "is_used", "name", "on_report",
+                 "since", "tag", "unit", "wish", "xp")  # fmt: skip
 
     def __init__(
         self,
@@ -52,12 +61,15 @@ class AsyncCall:
         tag: Iteration | None,
         unit: AsyncKernel,
         endings: list[Callable[[], None]],
+        giving: Giving | None = None,
     ) -> None:
         self.index = index
         self.tag = tag
         self.unit = unit
         self.xp = unit.xp
         self.wish: Callable[[], str] | None = None
+        self.claim: Claim | None = None
+        self.is_used = False
         self.since = 0.0
         self.name = ""
         self.on_report: Callable[[Any], None] | None = None
@@ -65,6 +77,8 @@ class AsyncCall:
         self._reports: Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], object]] = []
+        self._led: tuple[AsyncCall, ...] = ()
+        self._giving = giving
         self._endings = endings
         self._lock = threading.Lock()
         self._state = _State.STARTED
@@ -86,6 +100,12 @@ class AsyncCall:
                 self._callbacks.append(callback)
                 return
         callback()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what it gave has been used, or the step has come to its end."""
+        giving = self._giving
+        return giving is None or giving.is_over or self.is_used or any(map(_has_done, self._led))
 
     def on_end(self, callback: Callable[[], None]) -> None:
         """Have `callback` called when the step has come to its end, whatever that is."""
@@ -126,18 +146,14 @@ class AsyncCall:
         """Whether it has reported, and the step may not have heard of it."""
         return self._state is _State.REPORTED
 
-    def take(self, may_give_back: bool = False) -> tuple[Any, BaseException | None]:
-        """What it has reported: outputs, or an error.
-
-        Args:
-            may_give_back: whether the step may yet be given up before it has used that.
-        """
+    def take(self) -> tuple[Any, BaseException | None]:
+        """What it has reported: outputs, or an error."""
         if self._thread is not None:
             self._thread.join()  # It keeps what its frames have.
         with self._lock:
             found, self._found = self._found, ((), None)
             self._state = _State.TAKEN
-            if not may_give_back:
+            if self._giving is None:
                 self._callbacks.clear()
             return found
 
@@ -149,6 +165,15 @@ class AsyncCall:
         """
         return [callback() for callback in self._callbacks].count(False) > 0
 
+    def leads_to(self, put: AsyncCall) -> None:
+        """Note that what it gave is used when another has put something somewhere."""
+        self._led = (*self._led, put)
+
+    def finish(self) -> None:
+        """Have all be done of what has been done in part."""
+        if self.claim is not None:
+            self.claim.finish()
+
     def failure(self, values: Any) -> UnitFailure:
         """That it failed, in a step with these values in the outermost frame."""
         loops = self.tag.loops if self.tag is not None else ()
@@ -158,12 +183,14 @@ class AsyncCall:
     def cancel(self) -> bool:
         """Have nothing come of it; whether it has done something that cannot be undone."""
         with self._lock:
-            if self._state is _State.CANCELLED:
-                return False
             # An interrupt may have come before the step noted what it has.
             if self._state is not _State.TAKEN:
                 self._state = _State.CANCELLED
         return self.give_back()
+
+
+def _has_done(call: AsyncCall) -> bool:
+    return call.claim is not None and call.claim.is_done()
 
 
 # What has been reported; None if the step is cancelled.

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
+from flowbook.graph.definition.async_context import Claim
 from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 
@@ -26,9 +27,18 @@ class _Given(list[Callable[[], object]]):
 
     Attributes:
         is_refused: whether it was not given something: it does not come, or is not there yet.
+        is_over: whether it was given all, or gives up.
+        put: what it asks a resource to take, if it has come to that.
     """
 
     is_refused = False
+    is_over = False
+    put: Claim | None = None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether nothing is taken back any more."""
+        return self.is_over or (self.put is not None and self.put.is_done())
 
 
 # Of the step on this thread.
@@ -55,11 +65,14 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
     before = _before(asking, units, known)
     if before is None or any(unit.acts for unit in before if not unit.waits):
         return None
+    others = [unit for unit in units if unit not in before]
+    # From then on something may be done of which others can tell.
+    acting = [unit for unit in others if unit.acts]
+    last = asking[-1] if acting else None
     first = [
-        _at_once(unit, unit is asking[-1]) if isinstance(unit, AsyncKernel) else unit
-        for unit in before
+        _at_once(unit, unit is last) if isinstance(unit, AsyncKernel) else unit for unit in before
     ]
-    return [*first, *[unit for unit in units if unit not in before]]
+    return [*first, *others]
 
 
 def _before(
@@ -86,7 +99,9 @@ def taking_back(function: Callable[..., Any], *arguments: Any) -> Any:
     given = _Given()
     token = _given.set(given)
     try:
-        return function(*arguments)
+        found = function(*arguments)
+        given.clear()
+        return found
     except Exception:
         if not given.is_refused:
             given.clear()
@@ -98,12 +113,13 @@ def taking_back(function: Callable[..., Any], *arguments: Any) -> Any:
                 given.clear()  # The last has been done, so that the others have been used.
             else:
                 given.pop()
+        given.is_over = True
         _given.reset(token)
 
 
 def _at_once(unit: AsyncKernel, is_last: bool) -> Kernel:
     """A kernel that gives what another reports, if that is there when it returns."""
-    ask = partial(_asked, unit.function, unit.is_single, is_last)
+    ask = partial(_asked, unit.function, unit.is_single, unit.node.type in PUTTING, is_last)
     leading, attributes, call = unit.leading, unit.attributes, unit.call
     return Kernel(unit.index, unit.node, ask, unit.device, leading, attributes, call)
 
@@ -111,12 +127,13 @@ def _at_once(unit: AsyncKernel, is_last: bool) -> Kernel:
 def _asked(
     function: Callable[..., Any],
     is_single: bool,
+    is_putting: bool,
     is_last: bool,
     xp: Any,
     *given: Any,
     **how: Any,
 ) -> Any:
-    question = _Question(xp)
+    question = _Question(xp, _given.get(), is_putting)
     function(question, *given, **how)
     found = question.found
     if found is None:
@@ -137,13 +154,32 @@ class _Question:
     """
 
     is_patient = False
-    __slots__ = ("error", "found", "wish", "xp")
+    __slots__ = ("_claim", "_given", "_is_putting", "error", "found", "wish", "xp")
 
-    def __init__(self, xp: Any) -> None:
+    def __init__(self, xp: Any, given: _Given, is_putting: bool) -> None:
         self.xp = xp
+        self._given = given
+        self._is_putting = is_putting
+        self._claim: Claim | None = None
         self.wish: Callable[[], str] | None = None
         self.found: tuple[Any, ...] | None = None
         self.error: BaseException | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """See `AsyncContext`."""
+        return self._given.is_used
+
+    @property
+    def claim(self) -> Claim | None:
+        """See `AsyncContext`."""
+        return self._claim
+
+    @claim.setter
+    def claim(self, claim: Claim | None) -> None:
+        self._claim = claim
+        if self._is_putting:
+            self._given.put = claim
 
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """See `AsyncContext`."""
@@ -155,7 +191,7 @@ class _Question:
 
     def on_cancel(self, callback: Callable[[], object]) -> None:
         """See `AsyncContext`."""
-        _given.get().append(callback)
+        self._given.append(callback)
 
     def on_end(self, callback: Callable[[], None]) -> NoReturn:
         """See `AsyncContext`. Who holds something until the end of the step has to wait for it."""

@@ -18,9 +18,9 @@ from typing import Any
 
 from flowbook.exec.engine.async_call import AsyncCall, Reports
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running
-from flowbook.exec.engine.giving_back import GivingBack, Uses
+from flowbook.exec.engine.giving_back import Account, is_putting
 from flowbook.exec.engine.overseer import Overseer, Wait
-from flowbook.exec.engine.step import Ready, Step, Structure
+from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.under_way import (
     Executions,
     Parts,
@@ -47,7 +47,7 @@ class Execution:
         executions: where it is listed when it does.
         parts: the parts of the step that are under way, if it is one of several.
         reports: where asynchronous kernels report to, if other parts share it.
-        uses: who uses what it takes, if that can be given back.
+        account: of what it takes and uses, if it takes something.
 
     Attributes:
         deadline: see above.
@@ -64,7 +64,7 @@ class Execution:
         executions: Executions | None = None,
         parts: Parts | None = None,
         reports: Reports | None = None,
-        uses: Uses | None = None,
+        account: Account | None = None,
     ) -> None:
         self.deadline = deadline
         self.values = values
@@ -81,7 +81,7 @@ class Execution:
         # Those of which the overseer has not heard.
         self._untold: list[AsyncCall] = []
         self._endings: list[Callable[[], None]] = []
-        self._giving = None if uses is None else GivingBack(uses)
+        self.account = account
         # Whether what it waited for does not come.
         self._is_refused = False
         self._is_cancelled = False
@@ -178,7 +178,8 @@ class Execution:
         except BaseException as error:
             if not isinstance(error, Exception):
                 self._say_what_waits(error)
-            self.abandon(gives_back=not isinstance(error, UnitFailure) or self._is_refused)
+            self.fail(error)
+            self.abandon()
             raise
 
     def advance_ready(self) -> None:
@@ -212,17 +213,14 @@ class Execution:
         What is left goes on by the state machine, which knows then what has run.
         """
         values, deadline, writing = self.values, self.deadline, self._writing
-        giving = self._giving
+        account = self.account
         done: list[int] = []
         for index, unit, dying in self._structure.straight or ():
             if deadline is not None and time.monotonic() > deadline:
                 raise self._late()
             if unit.is_async:
                 assert isinstance(unit, AsyncKernel)
-                call = AsyncCall(index, None, unit, self._endings)
-                self._waiting.add(call)
-                if giving is not None:
-                    giving.begin(index, call)
+                call = self._begin(index, None, unit)
                 unit.start(values, call)
                 if call.reports_to(self._reports):
                     self._step = Step(self._structure, values)
@@ -236,8 +234,8 @@ class Execution:
                 if index in writing:
                     self._before_writing()
                     self._written.add(index)
-                if giving is not None:
-                    giving.begin(index)
+                if account is not None:
+                    account.use(index, None)
                 outputs = unit.run(values)
             for value, output in zip(unit.outputs, outputs, strict=True):
                 values[value] = output
@@ -265,7 +263,7 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        writing, giving = self._writing, self._giving
+        writing, account = self._writing, self.account
         pop, push = heapq.heappop, heapq.heappush
         tag = step.root
         try:
@@ -280,21 +278,31 @@ class Execution:
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
-                    call = AsyncCall(index, tag, unit, self._endings)
-                    self._waiting.add(call)
-                    if giving is not None:
-                        giving.begin(index, call)
+                    call = self._begin(index, tag, unit)
                     unit.start(tag.values, call)
                     waits = call.reports_to(self._reports)
                     (self._untold if waits else self._done).append(call)
                 else:
-                    if giving is not None:
-                        giving.begin(index)
+                    if account is not None:
+                        account.use(index, tag)
                     for entry in step.complete(index, tag, unit.run(tag.values)):
                         push(ready, entry)
         except UnitFailure as failure:
             failure.loops += tag.loops
             raise
+
+    def _begin(self, index: int, tag: Iteration | None, unit: AsyncKernel) -> AsyncCall:
+        """The call of an asynchronous kernel that is about to be started."""
+        account = self.account
+        giving = None if account is None else account.giving
+        call = AsyncCall(index, tag, unit, self._endings, giving)
+        self._waiting.add(call)
+        if account is not None:
+            if is_putting(unit):
+                account.lead(call)
+            else:
+                account.use(index, tag)
+        return call
 
     def _next_report(self) -> AsyncCall | None:
         with suppress(queue.Empty):
@@ -425,47 +433,77 @@ class Execution:
         Raises:
             UnitFailure: if it failed, or gave what its definition does not say.
         """
-        giving = self._giving
-        if giving is not None:
-            giving.take(call)
-        outputs, error = call.take(may_give_back=giving is not None)
+        account = self.account
+        if account is not None:
+            account.take(call)
+        outputs, error = call.take()
         try:
             if error is not None:
                 self._is_refused = call.unit.asks
-                if giving is not None and call.give_back():
-                    giving.use(call.index)
+                if account is not None and call.give_back():
+                    account.finish(call)
                 raise call.failure(self.values) from error
         finally:
             del error  # It may hold this frame.
-        if giving is not None:
-            giving.end(call.index)
+        if account is not None:
+            account.use(call.index, call.tag)
         try:
             return outputs if _is_dead(outputs) else call.unit.checked_all(outputs)
         except Exception as wrong:
             self._waiting.discard(call)
             raise call.failure(self.values) from wrong
 
-    def abandon(self, gives_back: bool = False) -> None:
-        """End, and let the asynchronous calls under way know that nobody waits for them.
+    def fail(self, error: BaseException) -> None:
+        """Note that the step fails, if it does so here first, and whether it puts back anything."""
+        if self.account is not None:
+            # What is written as code notices by itself that the time is over.
+            is_late = isinstance(error.__cause__, DeadlineExceededError)
+            is_computing = isinstance(error, UnitFailure) and not self._is_refused and not is_late
+            self.account.giving.fail(gives_back=not is_computing)
+
+    def noting_failure(self, function: Callable[[], Any]) -> Any:
+        """Call a function that runs something of it, and note it if the step fails there."""
+        try:
+            return function()
+        except BaseException as error:
+            self.fail(error)
+            raise
+
+    def close(self, is_complete: bool) -> None:
+        """End a step whose feeds arrive late.
 
         Args:
-            gives_back: whether it puts back what it has taken and not used.
+            is_complete: whether all that was wanted has been had; if not, what was taken and not
+                used is put back.
         """
+        giving = None if self.account is None else self.account.giving
+        if is_complete:
+            self.end()
+            if giving is not None:
+                giving.is_over = True
+            return
+        self.abandon()
+        if giving is not None:
+            giving.end()
+
+    def abandon(self) -> None:
+        """End, and let the asynchronous calls under way know that nobody waits for them."""
         if self._step is not None:
             self._step.give_up()
-        waiting, self._waiting = self._waiting, set()
-        giving = self._giving
-        for call in waiting:
-            if call.cancel() and giving is not None:
-                giving.use(call.index)
-        if giving is not None and gives_back:
-            try:
-                giving.give_back()
-            except BaseException:
-                giving.give_back()  # An interrupt leaves some.
-                self.end()
-                raise
+        try:
+            self._cancel_calls()
+        except BaseException:
+            self._cancel_calls()  # An interrupt leaves some.
+            self.end()
+            raise
         self.end()
+
+    def _cancel_calls(self) -> None:
+        waiting = self._waiting
+        for call in list(waiting):
+            if call.cancel() and self.account is not None:
+                self.account.finish(call)
+            waiting.discard(call)
 
 
 def _nothing() -> None:

@@ -1,111 +1,337 @@
-"""What a step takes from queues and readers, and gives back if it is given up while it waits.
+"""What a step takes from queues and readers, and gives back if it is given up.
 
-A step that waits at one queue may have taken from another already. If it is given up then, by a
-timeout, an interrupt or who stops its runner, or if what it waits for does not come, it puts back
-what it took, the last first. So nothing is lost, and what is taken in pairs stays in pairs.
+A step that waits at one queue may have taken from another already. If it is given up, by a timeout,
+an interrupt or who stops its runner, or if what it waits for does not come, it puts back what it
+took, the last first. So nothing is lost, and what is taken in pairs stays in pairs. That holds for
+a step of several devices and for a partial run as for any other, and inside of loops and branches.
 
 What has been used is not put back: something was computed from it that others can tell of, such as
-a variable's value or another queue's element, or computing failed on it. Nor is what was taken
-inside of a loop, or in a step on several devices, or where feeds arrive late.
+a variable's value, another queue's element, or what a partial run has fetched. Of a loop that is
+looked at iteration by iteration: what one has used keeps no other's from going back. Where
+computing fails, all that the step had is used: who goes on gets what comes after it. Of what was
+taken and put elsewhere in part, as there was no room for all, the rest goes there too, over the
+queue's capacity; rows that were fed, and are no queue's, do not.
+
+Who puts back what, in all:
+
+- A step gives back what it took, as above: here, and in `at_once.py` for a step that is code as a
+  whole and waits for nothing.
+- A resource takes back what an attempt has (`exec/resources/waiting.py`), to where it was. Until
+  the step has used it, who took it is known there (`is_settled`), so that a checkpoint counts it as
+  not taken.
+- A feeder gives nothing back that its steps do not. It has queues begin anew when the cell that
+  made it runs again behind the end of its input (`exec/feeding.py`): there is nothing to put back
+  then, but all to be made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from flowbook.exec.engine.async_call import AsyncCall
-from flowbook.exec.engine.step import Structure
-from flowbook.exec.engine.units import AsyncKernel
+from flowbook.exec.engine.step import Iteration
+from flowbook.exec.engine.under_way import session_closed
+from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
+from flowbook.exec.plan.program import Block, Part, PlanNode
+from flowbook.exec.resources.waiting import moving
+from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.model.retag import Retag
+from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
+# A node: the part's number, and the node's in it.
+Node = tuple[int, int]
+# The numbers of the iterations that something is in, those of the outermost loop first.
+Place = tuple[int, ...]
 
-class Uses(NamedTuple):
-    """Who uses what the steps of one plan take.
+
+class Use(NamedTuple):
+    """That what one node does tells what another has taken.
 
     Attributes:
-        waiting: how many units may have to wait.
-        taken: for each unit that somebody can tell ran those units that take what it uses.
+        taking: the node that takes.
+        depth: how many loops are around both.
+        in_turn: whether it tells that of the iteration in which it is itself.
     """
 
-    waiting: int
-    taken: Mapping[int, Collection[int]]
+    taking: Node
+    depth: int
+    in_turn: bool
+
+    def covers(self, taken_at: Place, used_at: Place) -> bool:
+        """Whether what is done in one place tells what was taken in another."""
+        taken, used = taken_at[: self.depth], used_at[: self.depth]
+        return taken < used or (taken == used and self.in_turn)
 
 
-def uses_of(structure: Structure) -> Uses | None:
-    """Who uses what; None if a step has nothing to give back when it waits."""
-    units = structure.units
-    asynchronous = [index for index, unit in enumerate(units) if unit.is_async]
-    taking = [index for index in asynchronous if _type(structure, index) in TAKING]
-    is_plain = len(structure.frames) == 1 and structure.port is None
-    if len(asynchronous) < 2 or not is_plain or any(unit.is_external for unit in units):
-        return None
-    used: dict[int, set[int]] = {}
-    for index in taking:
-        for other in _behind(structure, index):
-            if units[other].acts and other not in taking:
-                used.setdefault(other, set()).add(index)
-    return Uses(len(asynchronous), used) if taking else None
+class Uses:
+    """Who uses what the steps of one program take.
+
+    Args:
+        parts: those of the program.
+        units: the units of each part's nodes, by their numbers.
+    """
+
+    def __init__(self, parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> None:
+        nodes = {(p, i): node for p, part in enumerate(parts) for i, node in enumerate(part.nodes)}
+        taking = [place for place, node in nodes.items() if node.type in TAKING]
+        self._frames = {
+            (p, i): frames
+            for p, part in enumerate(parts)
+            for i, frames in enumerate(_frames_of(part.block))
+        }
+        self._following = _following(parts, nodes)
+        self._goes_round = {
+            place for place, node in nodes.items() if op_keyed(node.type).retag is Retag.INCREMENT
+        }
+        # All that each of them may be told by.
+        self.behind = {place: {place, *self._behind(place, 0)} for place in taking}
+        self._of: dict[Node, list[Use]] = {}
+        for place in taking:
+            self._find_uses(place, units)
+
+    def _find_uses(self, taking: Node, units: Sequence[Sequence[Unit]]) -> None:
+        in_turn: dict[int, set[Node]] = {}
+        for part, index in self.behind[taking]:
+            other = part, index
+            if other in self.behind or not units[part][index].acts:
+                continue
+            depth = _common(self._frames[taking], self._frames[other])
+            if depth not in in_turn:
+                in_turn[depth] = self._behind(taking, depth)
+            self._of.setdefault(other, []).append(Use(taking, depth, other in in_turn[depth]))
+
+    def _behind(self, taking: Node, depth: int) -> set[Node]:
+        """What needs what a node takes, or runs after it, in the same iteration of outer loops.
+
+        Args:
+            taking: the node.
+            depth: of how many of the loops around it.
+        """
+        stays = [self._frames[taking][: each + 1] for each in range(depth)]
+        found: set[Node] = set()
+        left = [taking]
+        while left:
+            place = left.pop()
+            if place in self._goes_round and self._frames[place] in stays:
+                continue
+            following = self._following.get(place, set()) - found
+            found |= following
+            left += following
+        return found
+
+    def of_units(self, part: int, units: Sequence[Unit]) -> dict[int, list[Use]]:
+        """For each unit of a part, by its number, whose takings it tells."""
+        found = {
+            number: [use for index in _nodes_in(unit) for use in self._of.get((part, index), ())]
+            for number, unit in enumerate(units)
+        }
+        return {number: uses for number, uses in found.items() if uses}
 
 
-def _type(structure: Structure, index: int) -> str:
-    unit = structure.units[index]
-    return unit.node.type if isinstance(unit, AsyncKernel) else ""
+def uses_of(parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> Uses | None:
+    """Who uses what; None if nothing is taken. The arguments are those of `Uses`."""
+    takes = any(node.type in TAKING for part in parts for node in part.nodes)
+    return Uses(parts, units) if takes else None
 
 
-def _behind(structure: Structure, index: int) -> set[int]:
-    """The units that need what a unit gives, or run after it."""
-    found: set[int] = set()
-    left = [index]
-    while left:
-        each = left.pop()
-        takers = [t for v in structure.units[each].outputs for t in structure.takers.get(v, ())]
-        following = {*takers, *structure.followers[each], *structure.later.get(each, ())} - found
-        found |= following
-        left += following
+def _following(parts: Sequence[Part], nodes: Mapping[Node, PlanNode]) -> dict[Node, set[Node]]:
+    """For each node those that need what it gives, or run after it, on other devices too."""
+    found: dict[Node, set[Node]] = {}
+    producers = [
+        {value: index for index, node in enumerate(part.nodes) for value in node.outputs}
+        for part in parts
+    ]
+    received = {
+        node.attributes["key"]: place
+        for place, node in nodes.items()
+        if node.type == receive_op.key
+    }
+    for (part, index), node in nodes.items():
+        before = [producers[part][value] for value in node.inputs if value in producers[part]]
+        for other in (*before, *node.after, *node.behind):
+            found.setdefault((part, other), set()).add((part, index))
+        if node.type == send_op.key:
+            found.setdefault((part, index), set()).add(received[node.attributes["key"]])
     return found
 
 
+def _frames_of(block: Block, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """For each node the names of the loops around it, the outermost first."""
+    yield from itertools.repeat(around, len(block.nodes))
+    for inner in block.blocks:
+        yield from _frames_of(inner, (*around, inner.frame))
+
+
+def _common(first: tuple[str, ...], second: tuple[str, ...]) -> int:
+    """How many loops are around both of two nodes."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _nodes_in(unit: Unit) -> Iterator[int]:
+    """The nodes that a unit runs and of which somebody can tell."""
+    if isinstance(unit, Kernel):
+        yield unit.index
+    else:
+        for each in unit.within:
+            yield from _nodes_in(each)
+
+
+def _place(tag: Iteration | None) -> Place:
+    """Where an iteration is; one of None is in no loop."""
+    if tag is None:
+        return ()
+    return tuple([loop.iteration for loop in reversed(tag.loops)])
+
+
 class GivingBack:
-    """What a step has taken and not used, as long as it may have to wait for more.
+    """What a step, of however many parts, has taken and not used.
 
     Args:
         uses: who uses what.
+
+    Attributes:
+        uses: see above.
+        is_over: whether nothing will be put back any more.
     """
 
-    __slots__ = ("_calls", "_left", "_uses")
-
     def __init__(self, uses: Uses) -> None:
-        self._uses = uses
-        self._left = uses.waiting
-        self._calls: list[AsyncCall] = []
+        self.uses = uses
+        self.is_over = False
+        self._taken: dict[Node, dict[Place, tuple[int, AsyncCall]]] = {}
+        self._numbers = itertools.count()
+        self._has_failed = False
+        self._is_spent = False
+        self._is_given_up = False
 
-    def begin(self, index: int, call: AsyncCall | None = None) -> None:
-        """Note that a unit is about to run; one that puts something somewhere may have to wait."""
-        if call is None or call.unit.node.type not in PUTTING:
-            self.use(index)
+    def during(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs the step; if it fails, what was not used is put back."""
+        try:
+            found = function(*arguments)
+            self.is_over = True
+        except BaseException:
+            self.end()
+            raise
+        return found
+
+    def take(self, part: int, call: AsyncCall) -> None:
+        """Note what is about to be taken."""
+        if call.unit.node.type in TAKING:
+            calls = self._taken.setdefault((part, call.unit.index), {})
+            calls[_place(call.tag)] = next(self._numbers), call
+            self._check()
+
+    def lead(self, uses: Sequence[Use], call: AsyncCall) -> None:
+        """Note that what was taken is used as soon as a call has put something somewhere."""
+        for calls, place in self._covered(uses, call.tag):
+            calls[place][1].leads_to(call)
+
+    def use(self, uses: Sequence[Use], tag: Iteration | None) -> None:
+        """Note that what was taken is used by what is about to be done, or has been.
+
+        Raises:
+            CancelledError: if the step has been given up.
+        """
+        with moving:
+            self._check()
+            for calls, place in self._covered(uses, tag):
+                found = calls.get(place)  # Several uses may cover the same.
+                if found is not None:
+                    found[1].is_used = True
+                    del calls[place]
+
+    def show(self, place: Node) -> None:
+        """Note that somebody outside of the step gets what a node gives."""
+        told = [taking for taking, behind in self.uses.behind.items() if place in behind]
+        self.use([Use(taking, 0, True) for taking in told], None)
+
+    def _covered(
+        self, uses: Sequence[Use], tag: Iteration | None
+    ) -> list[tuple[dict[Place, tuple[int, AsyncCall]], Place]]:
+        here = _place(tag)
+        return [
+            (calls, place)
+            for use in uses
+            if (calls := self._taken.get(use.taking))
+            for place in list(calls)
+            if use.covers(place, here)
+        ]
+
+    def _check(self) -> None:
+        # Another part may not have heard of it yet.
+        if self._is_given_up:
+            raise session_closed()
+
+    def fail(self, gives_back: bool) -> None:
+        """Note that the step fails; only the first time counts.
+
+        Args:
+            gives_back: whether it puts back what it has not used.
+        """
+        if not self._has_failed:
+            self._has_failed, self._is_spent = True, not gives_back
+
+    def end(self) -> None:
+        """Put back what is left, the last first."""
+        try:
+            self._end()
+        except BaseException:
+            self._end()  # An interrupt leaves some; no harm in giving back twice.
+            raise
+
+    def _end(self) -> None:
+        with moving:
+            self._is_given_up = True
+        if not self._is_spent:
+            taken = [each for calls in list(self._taken.values()) for each in list(calls.values())]
+            for _, call in sorted(taken, key=lambda each: each[0], reverse=True):
+                if not call.is_settled:
+                    call.give_back()
+        self.is_over = True
+
+
+class Account(NamedTuple):
+    """What one part of a step takes and uses.
+
+    Attributes:
+        giving: what the whole step has taken.
+        part: the part's number.
+        uses: for each unit of the part, by its number, whose takings it tells.
+    """
+
+    giving: GivingBack
+    part: int
+    uses: Mapping[int, Sequence[Use]]
 
     def take(self, call: AsyncCall) -> None:
         """Note what is about to be taken."""
-        if call.unit.node.type in TAKING:
-            self._calls.append(call)
+        self.giving.take(self.part, call)
 
-    def end(self, index: int) -> None:
-        """Note that a unit has what it waited for, or has done that."""
-        self._left -= 1
-        self.use(index)
-        if not self._left:
-            self._calls.clear()
+    def use(self, unit: int, tag: Iteration | None) -> None:
+        """Note what a unit does, or has done; raises CancelledError if the step was given up."""
+        uses = self.uses.get(unit)
+        if uses is not None:
+            self.giving.use(uses, tag)
 
-    def use(self, index: int) -> None:
-        """Note that what a unit does has been done."""
-        used = self._uses.taken.get(index)
-        if used is not None:
-            self._calls = [call for call in self._calls if call.index not in used]
+    def lead(self, call: AsyncCall) -> None:
+        """Note what a call uses as soon as it has put something somewhere."""
+        uses = self.uses.get(call.index)
+        if uses is not None:
+            self.giving.lead(uses, call)
 
-    def give_back(self) -> None:
-        """Put back what is left, the last first."""
-        calls = self._calls
-        while calls:
-            calls[-1].give_back()
-            calls.pop()
+    def finish(self, call: AsyncCall) -> None:
+        """Have a call do the rest of what it did in part, if that is what the step has taken."""
+        if call.index in self.uses:
+            call.finish()
+
+    def show(self, node: int) -> None:
+        """Note that somebody outside of the step gets what a node gives."""
+        self.giving.show((self.part, node))
+
+
+def is_putting(unit: AsyncKernel) -> bool:
+    """Whether a kernel puts something somewhere, for which it may have to wait."""
+    return unit.node.type in PUTTING

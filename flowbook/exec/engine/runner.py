@@ -13,7 +13,7 @@ what its definition declares.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import cached_property, partial
@@ -33,7 +33,7 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
-from flowbook.exec.engine.giving_back import Uses, uses_of
+from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -74,6 +74,7 @@ class Runner:
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
         overseer: who is told of steps that wait.
+        number: that of the part in its program.
 
     Attributes:
         stage: how far it has come.
@@ -90,6 +91,7 @@ class Runner:
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
         overseer: Overseer | None = None,
+        number: int = 0,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -133,7 +135,8 @@ class Runner:
         self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
-        self._uses: dict[Structure, Uses | None] = {}
+        self._number = number
+        self._uses_of: dict[Structure, Mapping[int, Sequence[Use]]] = {}
 
     # Running
 
@@ -273,17 +276,13 @@ class Runner:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
+        account = self._account(structure, feeds)
         how = deadline, self._overseer, executions, parts
-        execution = Execution(structure, values, *how, uses=self._uses_of(structure))
-        if self._waits and self.whole.gates:
-            passage = self._passage(feeds, deadline)
-            try:
-                execution.around(structure.writing, passage.enter, passage.leave)
-                passage.around(self.fail_as_step, execution.run)
-            finally:
-                passage.leave()
+        execution = Execution(structure, values, *how, account=account)
+        if account is not None and self._port is None:
+            account.giving.during(self._run_to_end, execution, structure, feeds, deadline)
         else:
-            self.fail_as_step(execution.run)
+            self._run_to_end(execution, structure, feeds, deadline)
         self._had_to_wait = execution.has_waited
         self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
@@ -291,13 +290,46 @@ class Runner:
             self._check_fetched(found)
         return self._brought(found)
 
-    def _uses_of(self, structure: Structure) -> Uses | None:
-        """Who uses what a step takes, if it is no part of one, and may have to wait."""
-        if not self._waits or self._port is not None:
+    def _run_to_end(
+        self,
+        execution: Execution,
+        structure: Structure,
+        feeds: Sequence[Any],
+        deadline: float | None,
+    ) -> None:
+        if not self._waits or not self.whole.gates:
+            self.fail_as_step(execution.run)
+            return
+        passage = self._passage(feeds, deadline)
+        try:
+            execution.around(structure.writing, passage.enter, passage.leave)
+            passage.around(self.fail_as_step, execution.run)
+        finally:
+            passage.leave()
+
+    def _account(self, structure: Structure, feeds: Sequence[Any]) -> Account | None:
+        """The account of what a step takes and uses; None if it takes nothing."""
+        if not self._waits:
             return None
-        if structure not in self._uses:
-            self._uses[structure] = uses_of(structure)
-        return self._uses[structure]
+        if self._port is not None:
+            giving = feeds[self._port].rendezvous.giving
+        else:
+            giving = None if self._uses is None else GivingBack(self._uses)
+        if giving is None:
+            return None
+        if structure not in self._uses_of:
+            self._uses_of[structure] = giving.uses.of_units(self._number, structure.units)
+        return Account(giving, self._number, self._uses_of[structure])
+
+    @cached_property
+    def _uses(self) -> Uses | None:
+        """Who uses what the steps take, where they are of this part alone."""
+        return uses_of([self._part], [self.units])
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """The units of the part's nodes, by their numbers."""
+        return self._bound.units
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
@@ -330,7 +362,8 @@ class Runner:
         if self._port is not None:
             feeds[self._port] = port
         how = self._values(feeds, None), None, self._overseer, self._executions
-        execution = Execution(self._reference, *how, reports=reports)
+        account = self._account(self._reference, feeds)
+        execution = Execution(self._reference, *how, reports=reports, account=account)
         self._executions.add(execution)
         return execution
 
@@ -376,7 +409,10 @@ class Runner:
         Raises:
             StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
-        return self._brought([self._finished(execution, place)])[0]
+        found = self._brought([self._finished(execution, place)])[0]
+        if found is not None and execution.account is not None:
+            execution.account.show(self._producer(place))
+        return found
 
     def _brought(self, found: list[Any]) -> list[Any]:
         """Fetched values in host memory, of a device that fetches them together."""

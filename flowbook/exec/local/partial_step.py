@@ -27,7 +27,7 @@ class LocalPartialStep:
         self._error_of = error_of
         # A step of its kind is what all that it does takes.
         self._runner: Any = runner
-        self._execution = runner.begin()
+        self._execution: Any = runner.begin()
         self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
@@ -59,7 +59,8 @@ class LocalPartialStep:
         """Whether an operation has run, or nothing of it is left to run."""
         return bool(self._runner.has_run(self._execution, operation.id))
 
-    def close(self) -> None:
-        """Let go of all values."""
-        self._execution.end()
-        del self._execution
+    def close(self, is_complete: bool) -> None:
+        """See `PartialStep`."""
+        if self._execution is not None:  # An interrupt may have come where it was closed.
+            self._execution.close(is_complete)
+            self._execution = None

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.resources.gate import Gate, all_closed
-from flowbook.exec.resources.kinds import Definition, Stateful
+from flowbook.exec.resources.kinds import Definition, Lockable, Stateful
 from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.waiting import moving
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
@@ -69,13 +70,27 @@ class SessionState:
         with all_closed(gates, deadline, "variables are saved"):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
             values = {v.op: self._variable(v.op).fetch() for v in variables}
-            states = {
-                owner.name: State(owner.op_def.owns, resource.state())
-                for key, owner in owners.items()
-                if isinstance(resource := self._store.find(key), Stateful) and owner.op_def.owns
-            }
+            states = self._states(owners)
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self._store.entropy, states)
+
+    def _states(self, owners: Mapping[ResourceKey, Operation]) -> dict[str, State]:
+        """The states of resources at one moment, by the names of what owns them."""
+        found = {
+            owner: resource
+            for key, owner in owners.items()
+            if isinstance(resource := self._store.find(key), Stateful)
+        }
+        with ExitStack() as still:
+            # In one order, as another session that shares some may do the same.
+            for lock in sorted([r.lock for r in found.values() if isinstance(r, Lockable)], key=id):
+                still.enter_context(lock)
+            still.enter_context(moving)
+            return {
+                owner.name: State(owner.op_def.owns, resource.state())
+                for owner, resource in found.items()
+                if owner.op_def.owns
+            }
 
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""

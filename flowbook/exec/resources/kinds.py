@@ -6,6 +6,7 @@ A module of this folder registers what it holds; the store knows no kind by name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from flowbook.exec.devices.device import Device
@@ -77,8 +78,23 @@ class Stateful(Protocol):
 
 
 @runtime_checkable
+class Lockable(Protocol):
+    """What a resource can be asked whose state is to be asked for while its lock is held."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """The lock."""
+
+
+@runtime_checkable
 class Closable(Protocol):
-    """What a resource can be asked that operations close."""
+    """What a resource can be asked that operations close.
+
+    Attributes:
+        is_closed: whether they have.
+    """
+
+    is_closed: bool
 
     def start_over(self) -> None:
         """Be open, and hold nothing."""

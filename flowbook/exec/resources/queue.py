@@ -22,7 +22,7 @@ from flowbook.exec.resources.queue_elements import (
     rows_of,
     stacked,
 )
-from flowbook.exec.resources.waiting import Attempt, Line, WaitingResource
+from flowbook.exec.resources.waiting import Attempt, Line, WaitingResource, moving
 from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.dtypes import DType
@@ -124,13 +124,17 @@ class Queue(WaitingResource):
 
     def dequeue(self, call: AsyncContext) -> None:
         """Take out one element."""
-        self._join(_Dequeue(call, self), self._taking)
+        self.take_out(_Dequeue(call, self))
 
     def dequeue_many(self, call: AsyncContext, n: Any, is_less_enough: bool) -> None:
         """Take out `n` elements as a batch, or, once it is closed, those that are left."""
         if n < 0:
             raise InvalidArgumentError(f"a batch has no fewer than 0 elements, and not {n}")
-        self._join(_DequeueMany(call, self, int(n), is_less_enough), self._taking)
+        self.take_out(_DequeueMany(call, self, int(n), is_less_enough))
+
+    def take_out(self, attempt: Attempt) -> None:
+        """Serve who takes elements out."""
+        self._join(attempt, self._taking)
 
     def close(self, call: AsyncContext, cancel_pending_enqueues: bool) -> None:
         """Admit no more elements; doing so twice is harmless."""
@@ -214,6 +218,13 @@ class Queue(WaitingResource):
         """Take in the first elements of a source."""
         self.elements.put(source, count)
         self._put += count
+
+    def put_over_capacity(self, source: deque[Element]) -> None:
+        """Take in all elements of a source, whatever room there is; not under the lock."""
+        with self._lock:
+            self.put(source, len(source))
+            self._serve()
+        self._report()
 
     @property
     def room(self) -> float:
@@ -303,11 +314,16 @@ class _Enqueue(Attempt):
         if count < len(elements) and not self.call.is_patient:
             return False
         if count > 0:
-            queue.put(elements, int(count))
+            # As what was taken elsewhere has been used then.
+            with moving:
+                queue.put(elements, int(count))
         return count > 0 if elements else self.end()
 
     def is_done(self) -> bool:
         return len(self._elements) < self._count
+
+    def finish(self) -> None:
+        self._queue.put_over_capacity(self._elements)
 
     def wish(self) -> str:
         left = len(self._elements)

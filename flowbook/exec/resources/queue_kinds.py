@@ -48,7 +48,46 @@ from flowbook.graph.model.touch import (
 )
 
 
-class SourceQueue(Queue):
+class CountedQueue(Queue):
+    """A queue of which a checkpoint keeps what nobody has taken and used.
+
+    What a step has taken and may yet put back counts as not taken. The state is asked for while
+    `lock` is held.
+    """
+
+    def __init__(self, kind: str, name: str, attributes: Mapping[str, Any], elements: InOrder):
+        super().__init__(kind, name, attributes, elements)
+        # Those who wait or have taken, in order; not those whose elements have been used.
+        self._takers: deque[Attempt] = deque()
+
+    @property
+    def lock(self) -> Any:
+        """What nobody has while the state is asked for."""
+        return self._lock
+
+    def take_out(self, attempt: Attempt) -> None:
+        """See `Queue`."""
+        with self._lock:
+            takers = self._takers
+            while takers and takers[0].call.is_settled:
+                takers.popleft()
+            takers.append(attempt)
+        super().take_out(attempt)
+
+    def held(self) -> list[Element]:
+        """What has been taken and not used, in order."""
+        takers = [attempt for attempt in self._takers if not attempt.call.is_settled]
+        return [element for attempt in takers for element in held_by(attempt)]
+
+    def drop_held(self) -> None:
+        """Have nothing come back that has been taken. Called under the lock."""
+        for attempt in self._takers:
+            if attempt in self._taking:
+                held_by(attempt).clear()
+        self._takers = deque([attempt for attempt in self._takers if attempt in self._taking])
+
+
+class SourceQueue(CountedQueue):
     """A queue of what a source gives, one after the other, which a checkpoint keeps the place of.
 
     Args:
@@ -71,8 +110,7 @@ class SourceQueue(Queue):
 
     def state(self) -> Any:
         """How many elements have been taken."""
-        with self._lock:
-            return self._before + self._taken
+        return self._before + self._taken - len(self.held())
 
     def set_state(self, state: Any) -> None:
         """Go on behind so many elements of the source, which begins with the first."""
@@ -80,6 +118,7 @@ class SourceQueue(Queue):
         if taken < 0:
             raise ValueError(f"{taken} elements cannot have been taken")
         with self._lock:
+            self.drop_held()
             self._before, self._again = taken - self._taken, taken
 
     def start_over(self) -> None:
@@ -92,7 +131,7 @@ class SourceQueue(Queue):
         return self._put - self._dropped - len(self.elements)
 
 
-class UnfilledQueue(Queue):
+class UnfilledQueue(CountedQueue):
     """A queue of what a source has by numbers: who takes an element makes it.
 
     Nobody fills it; it holds what a step that was given up had taken. A checkpoint keeps its place.
@@ -130,8 +169,7 @@ class UnfilledQueue(Queue):
 
     def state(self) -> Any:
         """How many elements have been taken."""
-        with self._lock:
-            return self.elements.first
+        return min([number for number, _ in self.held()], default=self.elements.first)
 
     def set_state(self, state: Any) -> None:
         """Go on behind so many elements of the source."""
@@ -139,6 +177,7 @@ class UnfilledQueue(Queue):
         if taken < 0:
             raise ValueError(f"{taken} elements cannot have been taken")
         with self._lock:
+            self.drop_held()
             self._dropped += len(self.elements)
             self.elements.clear()
             self.elements.next = taken
@@ -179,11 +218,11 @@ class BucketQueue(Queue):
                 )
 
 
-class SavedQueue(Queue):
+class SavedQueue(CountedQueue):
     """A queue of scalars that belongs to a checkpoint: those that nobody has taken, in order.
 
-    What waits to be put in counts as being in it. Whether it is closed is no part of its state: who
-    fills it finds that there is no more.
+    What waits to be put in counts as being in it, too. Whether it is closed is no part of its
+    state: who fills it finds that there is no more.
 
     Args:
         name: what errors call it.
@@ -197,9 +236,8 @@ class SavedQueue(Queue):
 
     def state(self) -> Any:
         """The scalars."""
-        with self._lock:
-            taken, coming = (chain.from_iterable(map(held_by, line)) for line in self._lines[::-1])
-            values = [value for (value,) in chain(taken, self.elements, coming)]
+        coming = chain.from_iterable(map(held_by, self._putting))
+        values = [value for (value,) in chain(self.held(), self.elements, coming)]
         if self.dtypes[0] is string:
             return [base64.b64encode(value.item()).decode() for value in values]
         return base64.b64encode(np.array(values, self.dtypes[0].numpy).tobytes()).decode()
@@ -217,9 +255,9 @@ class SavedQueue(Queue):
             )
         elements = deque([(value,) for value in values])
         with self._lock:
-            for line in self._lines:
-                for waiting in line:
-                    held_by(waiting).clear()
+            self.drop_held()
+            for waiting in self._putting:
+                held_by(waiting).clear()
             # What it holds instead was neither put in nor taken out.
             self._dropped += len(self.elements) - len(elements)
             self.elements.clear()

@@ -24,8 +24,8 @@ import numpy as np
 
 from flowbook.exec.files.formats import FORMATS, Place, Record
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, makes
-from flowbook.exec.resources.waiting import Attempt, WaitingResource
-from flowbook.graph.definition.async_context import AsyncContext
+from flowbook.exec.resources.waiting import Attempt, WaitingResource, moving
+from flowbook.graph.definition.async_context import AsyncContext, Claim
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.touch import READER
@@ -43,6 +43,7 @@ class Progress(NamedTuple):
         returned: records, as keys and values, that nobody took in the end; they come first.
         files: how many it has read to their ends.
         records: how many records it has given.
+        held: of those given who has them and may yet put them back; no part of the state.
     """
 
     file: bytes | None = None
@@ -51,6 +52,7 @@ class Progress(NamedTuple):
     returned: tuple[Pair, ...] = ()
     files: int = 0
     records: int = 0
+    held: tuple[tuple[_Read, tuple[Pair, ...]], ...] = ()
 
 
 class Reader(WaitingResource, Lasting):
@@ -100,8 +102,8 @@ class Reader(WaitingResource, Lasting):
         return np.int64(self._progress.files)
 
     def serialized(self) -> Any:
-        """What `state` gives, as a string scalar."""
-        return _scalar(json.dumps(self.state(), sort_keys=True).encode())
+        """As `state`, as a string scalar; what has been given counts as used."""
+        return _scalar(json.dumps(_described(self._progress, ()), sort_keys=True).encode())
 
     def restore(self, state: bytes) -> tuple[()]:
         """Go on from what `serialized` gave.
@@ -125,18 +127,11 @@ class Reader(WaitingResource, Lasting):
     def state(self) -> Any:
         """How far it has come."""
         progress = self._progress  # One value: no need of the lock, which whoever reads has.
-        return {
-            "file": None if progress.file is None else _text(progress.file),
-            "place": list(progress.place),
-            "next": [_text(name) for name in progress.next],
-            "returned": [[_text(key), _text(value)] for key, value in progress.returned],
-            "files": progress.files,
-            "records": progress.records,
-        }
+        return _described(progress, _unsettled(progress.held))
 
     def set_state(self, state: Any) -> None:
         """Go on from there; ValueError or TypeError if it is no state of a reader."""
-        if not isinstance(state, dict) or state.keys() != {*Progress._fields}:
+        if not isinstance(state, dict) or state.keys() != {*Progress._fields} - {"held"}:
             raise ValueError("a state has other parts")
         numbers = [state["files"], state["records"], *state["place"]]
         if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers):
@@ -187,21 +182,22 @@ class Reader(WaitingResource, Lasting):
 
     # What attempts ask, under the lock
 
-    def take(self, target: list[Pair], most: int) -> bool:
-        """Add the next records to a target; whether there are any without another name.
+    def take(self, read: _Read, most: int) -> bool:
+        """Add the next records to those of a read; whether there are any without another name.
 
         Args:
-            target: what they are added to.
+            read: what they are added to.
             most: how many at most; fewer come where a file ends.
 
         Raises:
             OpError: if the file cannot be read.
         """
+        target = read.taken
         held = len(target)
         while True:
             before = self._progress
             try:
-                if not self._advance(before, target, most):
+                if not self._advance(before, read, most):
                     return False
             except BaseException:
                 if self._progress is before:
@@ -211,36 +207,43 @@ class Reader(WaitingResource, Lasting):
             if len(target) > held:
                 return True
 
-    def _advance(self, progress: Progress, target: list[Pair], most: int) -> bool:
+    def _advance(self, progress: Progress, read: _Read, most: int) -> bool:
         """Go some records further, or to another file; False if nothing is left."""
         # Made anew, not replaced, as a training may read record by record.
-        file, place, names, returned, files, records = progress
+        file, place, names, returned, files, records, held = progress
         if returned:
-            target.append(returned[0])
-            after = Progress(file, place, names, returned[1:], files, records + 1)
+            read.taken.append(returned[0])
+            held = (*_unsettled(held), (read, returned[:1]))
+            after = Progress(file, place, names, returned[1:], files, records + 1, held)
         elif file is not None:
             if self._records is None:
                 self._records = self._format(os.fsdecode(file), place)
             found = [*islice(self._records, most)]
             if found:
-                target.extend([record[:2] for record in found])
-                after = Progress(file, found[-1][2], names, (), files, records + len(found))
+                pairs = tuple([record[:2] for record in found])
+                read.taken.extend(pairs)
+                held = (*_unsettled(held), (read, pairs))
+                after = Progress(file, found[-1][2], names, (), files, records + len(found), held)
             else:
                 self._records = None
-                after = Progress(None, (), names, (), files + 1, records)
+                after = Progress(None, (), names, (), files + 1, records, held)
         elif names:
-            after = Progress(names[0], (), names[1:], (), files, records)
+            after = Progress(names[0], (), names[1:], (), files, records, held)
         else:
             return False
         self._progress = after
         return True
 
-    def put_back(self, taken: Sequence[Pair]) -> None:
-        """Give records again that nobody took in the end."""
+    def put_back(self, read: _Read) -> None:
+        """Give records again that nobody took in the end; none if it has begun afresh since."""
         progress = self._progress
-        self._progress = progress._replace(
-            returned=(*taken, *progress.returned), records=progress.records - len(taken)
-        )
+        taken = [pair for each, pairs in progress.held if each is read for pair in pairs]
+        if taken:
+            self._progress = progress._replace(
+                returned=(*taken, *progress.returned),
+                records=progress.records - len(taken),
+                held=tuple([each for each in progress.held if each[0] is not read]),
+            )
 
     def _close(self) -> None:
         records, self._records = self._records, None
@@ -298,11 +301,12 @@ class Reader(WaitingResource, Lasting):
             if order.is_withdrawn:
                 return
             # Two threads may bring the same, and one may have been interrupted while it did.
-            if name is not None and not order.is_over:
-                progress = self._progress
-                self._progress = progress._replace(next=(*progress.next, name))
-            # No interrupt comes between that and this: Python lets them in where calls end.
-            order.error, order.is_over = error, True
+            with moving:
+                if name is not None and not order.is_over:
+                    progress = self._progress
+                    self._progress = progress._replace(next=(*progress.next, name))
+                # No interrupt comes between that and this: Python lets them in where calls end.
+                order.error, order.is_over = error, True
         if not order.is_asking:
             try:
                 self.deliver(order)
@@ -337,6 +341,7 @@ class _Order:
         is_asking: whether the queue is being asked, and who does so goes on with what it gives.
         is_over: whether the queue gave something.
         is_withdrawn: whether nothing is wanted any more.
+        claim: what it is to the queue.
         error: why nothing will come.
     """
 
@@ -345,6 +350,7 @@ class _Order:
     def __init__(self, reader: Reader, read: _Read) -> None:
         self.xp = read.call.xp
         self.wish: Callable[[], str] | None = None
+        self.claim: Claim | None = None
         self.read = read
         self.is_asking = True
         self.is_over = False
@@ -352,6 +358,11 @@ class _Order:
         self.error: BaseException | None = None
         self._reader = reader
         self._on_cancel: Callable[[], object] | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the reader has what it wanted."""
+        return self.is_over
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Take a name."""
@@ -377,7 +388,7 @@ class _Order:
 class _Read(Attempt):
     """Takes records until it has as many as it wants."""
 
-    __slots__ = ("_as_outputs", "_count", "_reader", "_taken", "names", "order")
+    __slots__ = ("_as_outputs", "_count", "_reader", "names", "order", "taken")
 
     def __init__(
         self,
@@ -391,37 +402,55 @@ class _Read(Attempt):
         self._reader = reader
         self._count = count
         self._as_outputs = as_outputs
-        self._taken: list[Pair] = []
+        self.taken: list[Pair] = []
         self.names = names
         self.order: _Order | None = None
 
     def advance(self) -> bool:
         try:
-            while (left := self._count - len(self._taken)) and self._reader.take(self._taken, left):
+            while (left := self._count - len(self.taken)) and self._reader.take(self, left):
                 pass
         except Exception as error:
             self.undo()
             return self.end(error)
-        return self.end() if len(self._taken) == self._count else False
+        return self.end() if len(self.taken) == self._count else False
 
     def hear(self, error: BaseException | None) -> None:
         """Hear that a name has come, or why none will."""
-        if isinstance(error, OutOfRangeError) and self._taken:
+        if isinstance(error, OutOfRangeError) and self.taken:
             self.end()
         elif isinstance(error, Exception):
             self.undo()
             self.end(error)
 
     def undo(self) -> None:
-        taken, self._taken = self._taken, []
-        if taken:
-            self._reader.put_back(taken)
+        self._reader.put_back(self)
+        self.taken.clear()
 
     def outputs(self) -> tuple[Any, ...]:
-        return self._as_outputs(self._taken)
+        return self._as_outputs(self.taken)
 
     def wish(self) -> str:
         return f"waits for the name of a file for {self._reader.name!r}: {self.names.described()}"
+
+
+def _described(progress: Progress, held: Sequence[tuple[_Read, tuple[Pair, ...]]]) -> Any:
+    """A state, in JSON's terms; what is held counts as not given."""
+    returned = [pair for _, pairs in held for pair in pairs] + [*progress.returned]
+    return {
+        "file": None if progress.file is None else _text(progress.file),
+        "place": list(progress.place),
+        "next": [_text(name) for name in progress.next],
+        "returned": [[_text(key), _text(value)] for key, value in returned],
+        "files": progress.files,
+        "records": progress.records + len(progress.returned) - len(returned),
+    }
+
+
+def _unsettled(
+    held: Sequence[tuple[_Read, tuple[Pair, ...]]],
+) -> list[tuple[_Read, tuple[Pair, ...]]]:
+    return [each for each in held if not each[0].call.is_settled]
 
 
 def _one(taken: Sequence[Pair]) -> tuple[Any, ...]:

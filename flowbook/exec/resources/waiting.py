@@ -10,6 +10,7 @@ the line then finishes what that had begun for others.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from functools import partial
@@ -18,11 +19,17 @@ from typing import Any
 
 from flowbook.graph.definition.async_context import AsyncContext
 
+# Held where it is decided who has an element that goes from one resource to another: whoever has it
+# sees all that belong to a checkpoint with the one or the other. Who holds a resource's own lock
+# may take it; not the other way round.
+moving = threading.Lock()
+os.register_at_fork(after_in_child=moving._at_fork_reinit)  # type: ignore[attr-defined]
+
 
 class Attempt:
     """What one operation wants of a resource, until it has it.
 
-    All methods but `outputs` and `report` are called under the resource's lock.
+    All methods but `finish`, `outputs` and `report` are called under the resource's lock.
 
     Attributes:
         call: whom it tells.
@@ -50,6 +57,9 @@ class Attempt:
     def is_done(self) -> bool:
         """Whether it has done something that cannot be undone."""
         return False
+
+    def finish(self) -> None:
+        """Do the rest of what has been done in part, whatever room there is; not under the lock."""
 
     def outputs(self) -> tuple[Any, ...]:
         """What the operation gives."""
@@ -123,6 +133,7 @@ class WaitingResource:
         """Have an attempt served, at once if nobody is before it."""
         attempt.call.on_cancel(partial(self._leave, attempt))
         attempt.call.wish = attempt.wish
+        attempt.call.claim = attempt
         with self._lock:
             # Without a call: whoever takes what is there pays for nothing else.
             line.last = monotonic()

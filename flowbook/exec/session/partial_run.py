@@ -106,7 +106,7 @@ class PartialRun:
             if held_up is None:
                 self._left.difference_update(wanted)
                 if not self._left:
-                    self._finish("everything was fetched")
+                    self._finish("everything was fetched", is_complete=True)
                 return flat.rebuild(found)
         except BaseException:
             # Fed in part, or with values that nobody got: it cannot go on as if nothing happened.
@@ -204,9 +204,9 @@ class PartialRun:
             if self._end is None:
                 self._finish(reason)
 
-    def _finish(self, reason: str) -> None:
+    def _finish(self, reason: str, is_complete: bool = False) -> None:
         self._end = reason
-        self._step.close()
+        self._step.close(is_complete)
 
     def __enter__(self) -> PartialRun:
         return self

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.touch import resource_kind
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class CellRuns:
                     members.retire(operation, author.cell)
                 members.names.release(author, members.operations)
             self._renew_together(author)
+            for operation in author.kept:
+                if resource_kind(operation.op_def.owns or "").is_closable:
+                    members.values.renew(operation)
+                    members.version += 1
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._restart(unnamed.end(author, completed), author)

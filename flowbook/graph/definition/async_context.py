@@ -8,6 +8,16 @@ from typing import Any, Protocol
 __all__ = ["AsyncContext"]
 
 
+class Claim(Protocol):
+    """What an asynchronous kernel is to the resource at which it waits."""
+
+    def is_done(self) -> bool:
+        """Whether something has been done that cannot be undone."""
+
+    def finish(self) -> None:
+        """Do the rest of it, whatever room there is; from any thread."""
+
+
 class AsyncContext(Protocol):
     """What an asynchronous kernel gets in place of `xp`.
 
@@ -17,11 +27,18 @@ class AsyncContext(Protocol):
             a step takes so long; None if the kernel does not set it.
         is_patient: whether it waits. If not, what cannot be had at once is not wanted, and what
             could be done in part alone is not to be begun.
+        claim: what it is to the resource at which it waits; None if the kernel does not set it.
+        is_settled: whether the step has used what it was given, or has come to its end.
     """
 
     xp: Any
     wish: Callable[[], str] | None
     is_patient: bool
+    claim: Claim | None
+
+    @property
+    def is_settled(self) -> bool:
+        """See above."""
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Report the outputs; may be called from any thread."""

@@ -77,17 +77,21 @@ class ResourceKind(NamedTuple):
         name: such as "variable".
         order: how unordered touches of one such resource are ordered.
         is_shared: whether a named container shares it by name; if not, it belongs to its session.
+        is_closable: whether operations close it.
     """
 
     name: str
     order: Order
     is_shared: bool
+    is_closable: bool = False
 
 
 _kinds: dict[str, ResourceKind] = {}
 
 
-def define_resource_kind(name: str, order: Order, is_shared: bool) -> ResourceKind:
+def define_resource_kind(
+    name: str, order: Order, is_shared: bool, is_closable: bool = False
+) -> ResourceKind:
     """Admit a kind of resource; what makes resources of it is registered in `exec`.
 
     Raises:
@@ -95,7 +99,7 @@ def define_resource_kind(name: str, order: Order, is_shared: bool) -> ResourceKi
     """
     if name in _kinds:
         raise AlreadyExistsError(f"there is a kind of resource {name!r} already")
-    kind = _kinds[name] = ResourceKind(name, order, is_shared)
+    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable)
     return kind
 
 
@@ -119,16 +123,18 @@ RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=Fa
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
 STREAM = define_resource_kind("stream", Order.FREE, is_shared=False)
-FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, is_shared=True)
+FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, True, is_closable=True)
 # Its elements belong to a checkpoint.
-SAVED_QUEUE = define_resource_kind("saved_queue", Order.FREE, is_shared=True)
-PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_shared=True)
-PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)
-RANDOM_SHUFFLE_QUEUE = define_resource_kind("random_shuffle_queue", Order.FREE, is_shared=True)
-STACK = define_resource_kind("stack", Order.FREE, is_shared=True)
-BUCKET_QUEUE = define_resource_kind("bucket_queue", Order.FREE, is_shared=True)
+SAVED_QUEUE = define_resource_kind("saved_queue", Order.FREE, True, is_closable=True)
+PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, True, is_closable=True)
+PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, True, is_closable=True)
+RANDOM_SHUFFLE_QUEUE = define_resource_kind(
+    "random_shuffle_queue", Order.FREE, True, is_closable=True
+)
+STACK = define_resource_kind("stack", Order.FREE, True, is_closable=True)
+BUCKET_QUEUE = define_resource_kind("bucket_queue", Order.FREE, True, is_closable=True)
 MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
-BARRIER = define_resource_kind("barrier", Order.FREE, is_shared=True)
+BARRIER = define_resource_kind("barrier", Order.FREE, True, is_closable=True)
 ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)
 SPARSE_ACCUMULATOR = define_resource_kind("sparse_accumulator", Order.FREE, is_shared=True)
 # What runs leave for later ones, by handles.

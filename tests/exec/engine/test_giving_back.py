@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,22 @@ def test_a_step_that_is_given_up_puts_back_what_it_took(
     assert left(sess, first) == [8, 9]
 
 
+@pytest.mark.parametrize("runs", [0, 1, 4])
+def test_a_step_whose_time_is_over_while_it_computes_puts_back_what_it_took(
+    sess: fb.Session, first: Any, runs: int
+) -> None:
+    count = fb.placeholder(fb.int32, [])
+    x = first.dequeue()
+    counted = fb.while_loop(lambda i: i < count, lambda i: i + 1, x)
+    for _ in range(runs):
+        put(sess, first, 1)
+        sess.run(counted, {count: 2}, timeout=60)
+    put(sess, first, 1)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(counted, {count: 10**9}, timeout=0.05)
+    assert left(sess, first) == [1]
+
+
 def waits_in_vain(sess: fb.Session, queue: fb.FIFOQueue, fetches: Any) -> None:
     """Run what comes to wait for an element that does not come."""
     run = begun(sess, queue, fetches)
@@ -101,12 +118,12 @@ def test_what_has_been_put_elsewhere_is_not_put_back(
     put(sess, first, 1, 2, 3, 4)
     waits_in_vain(sess, second, [small.enqueue(first.dequeue()), second.dequeue()])
     assert left(sess, small) == [1]
-    # Of several, some.
+    # Of several, some: the rest goes there too.
     run = begun(sess, small, small.enqueue_many(first.dequeue_many(3)))
     sess.run(small.close(cancel_pending_enqueues=True))
     with pytest.raises(fb.errors.CancelledError):
         run.result()
-    assert [left(sess, first), left(sess, small)] == [[], [2, 3]]
+    assert [left(sess, first), left(sess, small)] == [[], [2, 3, 4]]
 
 
 @pytest.mark.parametrize("timeout", [None, 60])
@@ -177,3 +194,265 @@ def test_an_interrupt_anywhere_moves_all_or_nothing(
         assert not any(sess.run(sizes)), number
         if number > 0 and stopped is None:
             break
+
+
+def test_the_rest_of_what_was_fed_is_not_put(sess: fb.Session) -> None:
+    """As who fed it has it still."""
+    small = fb.FIFOQueue(2, fb.int32, shapes=[[]])
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(small.enqueue_many([1, 2, 3]), timeout=0.01)
+    assert left(sess, small) == [1, 2]
+
+
+# Loops and branches
+
+
+def summed(first: Any, second: Any, body: Any = None, parallel_iterations: int = 10) -> Any:
+    """The sum over three iterations of what is taken in pairs, and what is made of each pair."""
+
+    def step(i: Any, total: Any) -> Any:
+        x, y = first.dequeue(), second.dequeue()
+        product = x * y if body is None else body(x, y)
+        return i + 1, total + product
+
+    loop = fb.while_loop(lambda i, _: i < 3, step, (0, 0), parallel_iterations=parallel_iterations)
+    return loop[1]
+
+
+@pytest.mark.parametrize("parallel_iterations", [1, 10])
+@pytest.mark.parametrize("runs", [0, 1, 4])
+def test_a_loop_puts_back_what_all_its_iterations_took(
+    sess: fb.Session, first: Any, second: Any, runs: int, parallel_iterations: int
+) -> None:
+    total = summed(first, second, parallel_iterations=parallel_iterations)
+    for _ in range(runs):
+        put(sess, first, 1, 2, 3)
+        put(sess, second, 4, 5, 6)
+        assert sess.run(total) == 32
+    put(sess, first, 1, 2, 3)
+    put(sess, second, 4, 5)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(total, timeout=0.01)
+    waits_in_vain(sess, second, total)
+    assert [left(sess, first), left(sess, second)] == [[1, 2, 3], [4, 5]]
+
+
+def test_what_one_iteration_has_used_keeps_no_other_from_going_back(
+    sess: fb.Session, first: Any, second: Any
+) -> None:
+    v = fb.Variable(0)
+    total = summed(first, second, lambda x, y: fb.assign_add(v, x * y))
+    put(sess, first, 1, 2, 3)
+    put(sess, second, 4, 5)
+    waits_in_vain(sess, second, total)
+    assert sess.run(v) == 14
+    assert [left(sess, first), left(sess, second)] == [[3], []]
+
+
+def test_what_later_iterations_use_is_used(sess: fb.Session, first: Any, second: Any) -> None:
+    v = fb.Variable(0)
+
+    def step(i: Any, total: Any) -> Any:
+        sum_so_far = fb.assign(v, total) + first.dequeue()
+        return i + 1, sum_so_far
+
+    put(sess, first, 1, 2, 3)
+    total = fb.while_loop(lambda i, _: i < 5, step, (0, 0))[1]
+    waits_in_vain(sess, first, total)
+    # The third was added and not written, as there was no fourth iteration's sum to write yet.
+    assert sess.run(v) == 1 + 2 + 3
+    assert left(sess, first) == []
+
+
+def test_nested_loops_put_back_in_order(sess: fb.Session, first: Any, second: Any) -> None:
+    def outer(i: Any, total: Any) -> Any:
+        inner = fb.while_loop(
+            lambda j, _: j < 2, lambda j, sum: (j + 1, sum + first.dequeue()), (0, 0)
+        )
+        return i + 1, total + inner[1] * second.dequeue()
+
+    put(sess, first, 1, 2, 3, 4, 5, 6)
+    put(sess, second, 1, 2)
+    total = fb.while_loop(lambda i, _: i < 3, outer, (0, 0), parallel_iterations=1)[1]
+    waits_in_vain(sess, second, total)
+    assert [left(sess, first), left(sess, second)] == [[1, 2, 3, 4, 5, 6], [1, 2]]
+
+
+@pytest.mark.parametrize("runs", [0, 1, 4])
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_branch_that_was_not_taken_has_used_nothing(
+    sess: fb.Session, first: Any, second: Any, is_written: bool, runs: int
+) -> None:
+    v = fb.Variable(0)
+    flag = fb.placeholder(fb.bool, [])
+    x = first.dequeue()
+    written = fb.cond(flag, lambda: fb.assign(v, x), lambda: -x)
+    both = [written, second.dequeue()]
+    for number in range(runs):
+        put(sess, first, 5)
+        put(sess, second, 1)
+        sess.run(both, {flag: number % 2 == 1})
+    sess.run(v.initializer)
+    put(sess, first, 5)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(both, {flag: is_written}, timeout=0.01)
+    assert sess.run(v) == (5 if is_written else 0)
+    assert left(sess, first) == ([] if is_written else [5])
+
+
+def test_what_is_taken_in_a_branch_is_put_back(sess: fb.Session, first: Any, second: Any) -> None:
+    flag = fb.placeholder(fb.bool, [])
+    taken = fb.cond(flag, lambda: first.dequeue(), lambda: fb.constant(0))
+    put(sess, first, 5)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run([taken, second.dequeue()], {flag: True}, timeout=0.01)
+    assert left(sess, first) == [5]
+
+
+# Several devices
+
+
+@pytest.mark.parametrize("runs", [0, 1, 4])
+@pytest.mark.parametrize("waits_on", [0, 1])
+def test_a_step_on_several_devices_puts_back(
+    first: Any, second: Any, runs: int, waits_on: int
+) -> None:
+    with fb.Session(cpus=3) as sess:
+        v = fb.Variable(0)
+        with fb.device("/cpu:2"):
+            x = first.dequeue()
+        with fb.device("/cpu:1"):
+            y = x + 1
+        with fb.device(f"/cpu:{waits_on}"):
+            waited = second.dequeue() + y
+        both = [waited, fb.assign_add(v, waited)]
+        for _ in range(runs):
+            put(sess, first, 5)
+            put(sess, second, 1)
+            sess.run(both)
+        put(sess, first, 5)
+        with pytest.raises(fb.errors.DeadlineExceededError):
+            sess.run(both, timeout=0.05)
+        waits_in_vain(sess, second, both)
+        assert left(sess, first) == [5]
+        assert sess.run(v) == 7 * runs
+
+
+def test_what_another_device_has_used_is_not_put_back(first: Any, second: Any) -> None:
+    with fb.Session(cpus=2) as sess:
+        v = fb.Variable(0)
+        with fb.device("/cpu:1"):
+            x = first.dequeue()
+        with fb.device("/cpu:0"):
+            written = fb.assign_add(v, x + 1)
+        with fb.control_dependencies([written]):
+            last = second.dequeue()
+        put(sess, first, 5)
+        waits_in_vain(sess, second, last)
+        assert sess.run(v) == 6
+        assert left(sess, first) == []
+
+
+def test_what_another_device_cannot_compute_from_has_been_used(first: Any, second: Any) -> None:
+    with fb.Session(cpus=2) as sess:
+        with fb.device("/cpu:1"):
+            quotient = 12 // first.dequeue()
+        with fb.device("/cpu:0"):
+            both = [quotient + 1, second.dequeue()]
+        put(sess, first, 0, 4)
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            sess.run(both)
+        assert left(sess, first) == [4]
+
+
+# Partial runs
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("is_fetched", [False, True])
+def test_a_partial_run_puts_back_what_nobody_got(
+    first: Any, second: Any, is_fetched: bool, cpus: int
+) -> None:
+    with fb.Session(cpus=cpus) as sess:
+        place, later = fb.placeholder(fb.int32, []), fb.placeholder(fb.int32, [])
+        with fb.device(f"/cpu:{cpus - 1}"):
+            x, y = first.dequeue() + place, second.dequeue()
+        with fb.device("/cpu:0"):
+            total = x + y + later
+        for is_complete in (True, False):
+            put(sess, first, 5)
+            put(sess, second, 6)
+            run = sess.partial_run([x, total], [place, later])
+            if is_fetched or is_complete:
+                assert run.run(x, {place: 1}) == 6
+            if is_complete:
+                assert run.run(total, {later: 2}) == 14
+            run.close()
+        assert left(sess, first) == ([] if is_fetched else [5])
+        assert left(sess, second) == [6]
+
+
+def test_a_partial_run_that_fails_to_get_something_puts_back_the_rest(
+    sess: fb.Session, first: Any, second: Any
+) -> None:
+    place = fb.placeholder(fb.int32, [])
+    x = first.dequeue()
+    with fb.control_dependencies([x]):
+        total = x + place + second.dequeue()
+    put(sess, first, 5)
+    sess.run(second.close())
+    run = sess.partial_run([total], [place])
+    with pytest.raises(fb.errors.OutOfRangeError):
+        run.run(total, {place: 1})
+    assert left(sess, first) == [5]
+
+
+# Interrupts
+
+
+@pytest.mark.parametrize("kind", ["loop", "devices", "partial", "many"])
+def test_an_interrupt_anywhere_loses_nothing(first: Any, second: Any, kind: str) -> None:
+    """What a step takes in pairs is in its place again, or is where the step has put it."""
+    third = fb.FIFOQueue(2 if kind == "many" else 100, fb.int32, shapes=[[]])
+    cpus = 2 if kind == "devices" else 1
+    count = 3 if kind in ("loop", "many") else 1
+    with fb.Session(cpus=cpus) as sess:
+        if kind == "loop":
+
+            def step(i: Any) -> Any:
+                with fb.control_dependencies([third.enqueue(first.dequeue() + second.dequeue())]):
+                    return i + 1
+
+            moved = fb.while_loop(lambda i: i < 3, step, 0)
+        elif kind == "many":
+            moved = third.enqueue_many(first.dequeue_many(3) + second.dequeue_many(3))
+        else:
+            with fb.device(f"/cpu:{cpus - 1}"):
+                x = first.dequeue()
+            with fb.device("/cpu:0"):
+                moved = third.enqueue(x + second.dequeue())
+
+        def run() -> None:
+            if kind == "partial":
+                sess.partial_run([moved], []).run(moved)
+            else:
+                # Where there is no room for all, it waits until its time is over.
+                with suppress(fb.errors.DeadlineExceededError):
+                    sess.run(moved, timeout=0.0001 if kind == "many" else 60)
+
+        filled = [first.enqueue_many([1, 2, 3][:count]), second.enqueue_many([10, 20, 30][:count])]
+        queues = [first.dequeue(), second.dequeue(), third.dequeue()]
+        sizes = [first.size(), second.size(), third.size()]
+        for number in itertools.count(-2):
+            sess.run(filled)
+            stopped = interrupted_at(number, run)
+            found = [
+                [int(sess.run(queue)) for _ in range(size)]
+                for queue, size in zip(queues, sess.run(sizes), strict=True)
+            ]
+            moved_on = [1, 2, 3][: count - len(found[0])]
+            assert found[0] == [1, 2, 3][len(moved_on) : count], number
+            assert found[1] == [10 * x for x in found[0]], number
+            assert sorted(found[2]) == [11 * x for x in moved_on], number
+            if number > 0 and stopped is None:
+                break

@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import zip_longest
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.given_up import LONGEST_WAIT
+from flowbook.exec.engine.giving_back import GivingBack, Uses, uses_of
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.parts.threads import begin
@@ -71,8 +72,11 @@ class Joint:
                 [is_late[place] for place in part.feeds[:-1]] if is_late else (),
                 instruments,
                 overseer=overseer,
+                number=number,
             )
-            for part, device, overseer in zip_longest(program.parts, self._devices, overseers)
+            for number, (part, device, overseer) in enumerate(
+                zip_longest(program.parts, self._devices, overseers)
+            )
         ]
         self._incarnations = {device.name: device.incarnation for device in self._devices}
         gates = engine.store.gates(frozenset().union(*[r.written for r in self._runners]))
@@ -99,8 +103,29 @@ class Joint:
             return passage.around(whole.drawing, *run)  # type: ignore[no-any-return]
         return whole.drawing(*run)  # type: ignore[no-any-return]
 
+    @cached_property
+    def _uses(self) -> Uses | None:
+        """Who uses what the steps take."""
+        return uses_of(self._program.parts, [runner.units for runner in self._runners])
+
+    def _rendezvous(self) -> Rendezvous:
+        """That of one step."""
+        giving = None if self._uses is None else GivingBack(self._uses)
+        return Rendezvous(len(self._runners), self._incarnations, giving)
+
     def _run(self, feeds: Sequence[Any], deadline: float | None, passage: Passage) -> Sequence[Any]:
-        rendezvous = Rendezvous(len(self._runners), self._incarnations)
+        rendezvous = self._rendezvous()
+        run = self._run_parts, feeds, deadline, passage, rendezvous
+        giving = rendezvous.giving
+        return giving.during(*run) if giving is not None else run[0](*run[1:])
+
+    def _run_parts(
+        self,
+        feeds: Sequence[Any],
+        deadline: float | None,
+        passage: Passage,
+        rendezvous: Rendezvous,
+    ) -> Sequence[Any]:
         ended: _Ended = queue.SimpleQueue()
         given = [
             [*self._fed(number, feeds), Port(rendezvous, self._devices[number], share)]
@@ -117,6 +142,8 @@ class Joint:
             for _ in self._runners:
                 number, found[number] = _next(ended)
         except BaseException as interrupt:
+            if rendezvous.giving is not None:
+                rendezvous.giving.fail(gives_back=True)
             rendezvous.abort(interrupt)
             for stop in stops:
                 stop()
@@ -136,7 +163,7 @@ class Joint:
 
     def begin(self) -> Turns:
         """Begin a step whose feeds arrive late; nothing has run yet."""
-        rendezvous = Rendezvous(len(self._runners), self._incarnations)
+        rendezvous = self._rendezvous()
         passages = shares(Passage((), partial(_described, self._devices), None), self._writes)
         devices = zip(self._devices, passages, strict=True)
         ports = [Port(rendezvous, device, passage) for device, passage in devices]
@@ -204,6 +231,8 @@ def _run_part(
         failure = error.failure._replace(part=number)
         failed = StepFailed(failure)
         failed.__cause__ = error.__cause__
+        if rendezvous.giving is not None:
+            rendezvous.giving.fail(gives_back=False)
     except BaseException as error:
         failed = error
     rendezvous.parts.end(number)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.giving_back import GivingBack
 from flowbook.exec.engine.under_way import Parts
 from flowbook.exec.plan.failure import LoopPlace
 from flowbook.exec.resources.gate import Share
@@ -50,16 +51,20 @@ class Rendezvous:
     Args:
         parts: how many there are.
         incarnations: of each device, by its name, the one that the step was prepared for.
+        giving: what the step has taken, if it takes something.
 
     Attributes:
         aborted: why the step has failed, if it has.
-        incarnations: as given.
+        giving, incarnations: as given.
         parts: those that are under way.
     """
 
-    def __init__(self, parts: int, incarnations: Mapping[str, int]) -> None:
+    def __init__(
+        self, parts: int, incarnations: Mapping[str, int], giving: GivingBack | None = None
+    ) -> None:
         self.parts = Parts(parts)
         self.incarnations = incarnations
+        self.giving = giving
         self._lock = threading.Lock()
         self._sent: dict[Key, Any] = {}
         self._waiting: dict[Key, Receiver] = {}

@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
@@ -50,12 +51,14 @@ class PartThread:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(identifier, ctypes.py_object(GivenUp))
 
     def _work(self) -> None:
+        # What stops a call may arrive before it has begun, or when it has ended.
+        with suppress(GivenUp):
+            self._call_each()
+
+    def _call_each(self) -> None:
         while True:
             function, arguments = self._calls.get()
-            try:
-                function(*arguments)
-            except GivenUp:
-                return
+            function(*arguments)
             del function, arguments
             with self._lock:
                 if self._is_stopped:

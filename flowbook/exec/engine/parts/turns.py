@@ -52,7 +52,7 @@ class Turns:
                 for number, execution in enumerate(self.executions):
                     self._in(number, partial(execution.take_report, call))
         except BaseException:
-            self.end()
+            self.close(is_complete=False)
             raise
         for runner, execution in zip(self._runners, self.executions, strict=True):
             runner.keep_tally_of(execution)
@@ -65,7 +65,9 @@ class Turns:
     def _in(self, number: int, function: Callable[[], Any]) -> Any:
         """Call what runs kernels of a part."""
         try:
-            return self._runners[number].fail_as_step(function)
+            return self._runners[number].fail_as_step(
+                partial(self.executions[number].noting_failure, function)
+            )
         except StepFailed as error:
             failed, cause = StepFailed(error.failure._replace(part=number)), error.__cause__
         try:
@@ -86,7 +88,7 @@ class Turns:
                 return call
         return None
 
-    def end(self) -> None:
-        """Let go of what all parts hold."""
+    def close(self, is_complete: bool) -> None:
+        """End; of a step that is not complete what was taken and not used is put back."""
         for execution in self.executions:
-            execution.abandon()
+            execution.close(is_complete)

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -353,7 +354,7 @@ def test_an_interrupt_where_a_record_is_handed_over(sess: fb.Session) -> None:
     resource, target = held(sess, reader), Interrupted()
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            resource.take(target, 2)
+            resource.take(SimpleNamespace(taken=target), 2)
         assert not target
     assert sess.run(value) == b"2"
 
