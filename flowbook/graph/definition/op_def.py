@@ -35,7 +35,7 @@ from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.keywords import no_such_keyword
+from flowbook.graph.definition.keywords import REQUIRED, misfit
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
@@ -72,15 +72,6 @@ else:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-class _Required:
-    """The default of an attribute that has none."""
-
-    def __repr__(self) -> str:
-        return "required"
-
-
-REQUIRED = _Required()
 
 # What an operation's function takes besides inputs and attributes.
 _NAME = "the operation's name."
@@ -446,22 +437,18 @@ class OpDef(Generic[Built]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         names = [a.name for a in self.inputs] + list(self.attributes)
-        if len(args) > len(names):
-            raise InvalidTypeError(f"{self.__name__} takes {', '.join(names)}; {len(args)} given")
-        given = dict(zip(names, args, strict=False))
-        for key, value in kwargs.items():
-            if key not in names:
-                raise no_such_keyword(self.__name__, key, [*names, "name"])
-            if key in given:
-                raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
-            given[key] = value
-        for argument in self.inputs:
-            if argument.name not in given:
-                raise InvalidTypeError(f"{self.__name__} needs {argument.name!r}")
+        given = dict(zip(names, args, strict=False)) | kwargs
         attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
+        fits = (
+            len(given) == len(args) + len(kwargs)
+            and given.keys() <= {*names}
+            and all(argument.name in given for argument in self.inputs)
+            and all(value is not REQUIRED for value in attributes.values())
+        )
+        error = None if fits else misfit(self, args, kwargs)
+        if error is not None:
+            raise error
         for key, value in attributes.items():
-            if value is REQUIRED:
-                raise InvalidTypeError(f"{self.__name__} needs {key!r}")
             if key in given:
                 if type(value) not in PLAIN_TYPES:
                     attributes[key] = self._fixed(key, value)
