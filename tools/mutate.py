@@ -390,7 +390,7 @@ CHANGES = (
     Change("exec/engine/giving_back.py", "            calls[-1].give_back()\n", "", (GIVING_BACK,)),
     Change("exec/engine/async_call.py", "if not may_give_back:", "if True:", (GIVING_BACK,)),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
-    Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "all(unit.takes for unit in others)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
     Change(

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
-from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 
 class MustWait(Exception):
@@ -48,9 +47,9 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
     asking = [unit for unit in units if unit.waits]
     if not asking or not all(isinstance(unit, AsyncKernel) and unit.asks for unit in asking):
         return None
-    types = [unit.node.type for unit in asking if isinstance(unit, Kernel)]
+    *others, last = asking
     # What is put somewhere cannot be taken back: it comes last.
-    if len(types) > 1 and not ({*types[:-1]} <= {*TAKING} and types[-1] in (*TAKING, *PUTTING)):
+    if others and not (all(unit.takes for unit in others) and (last.takes or last.puts)):
         return None
     before = _before(asking, units, known)
     if before is None or any(unit.acts for unit in before if not unit.waits):

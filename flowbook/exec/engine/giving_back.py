@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from flowbook.exec.engine.async_call import AsyncCall
 from flowbook.exec.engine.step import Structure
-from flowbook.exec.engine.units import AsyncKernel
-from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 
 class Uses(NamedTuple):
@@ -36,7 +34,7 @@ def uses_of(structure: Structure) -> Uses | None:
     """Who uses what; None if a step has nothing to give back when it waits."""
     units = structure.units
     asynchronous = [index for index, unit in enumerate(units) if unit.is_async]
-    taking = [index for index in asynchronous if _type(structure, index) in TAKING]
+    taking = [index for index in asynchronous if units[index].takes]
     is_plain = len(structure.frames) == 1 and structure.port is None
     if len(asynchronous) < 2 or not is_plain or any(unit.is_external for unit in units):
         return None
@@ -46,11 +44,6 @@ def uses_of(structure: Structure) -> Uses | None:
             if units[other].acts and other not in taking:
                 used.setdefault(other, set()).add(index)
     return Uses(len(asynchronous), used) if taking else None
-
-
-def _type(structure: Structure, index: int) -> str:
-    unit = structure.units[index]
-    return unit.node.type if isinstance(unit, AsyncKernel) else ""
 
 
 def _behind(structure: Structure, index: int) -> set[int]:
@@ -82,12 +75,12 @@ class GivingBack:
 
     def begin(self, index: int, call: AsyncCall | None = None) -> None:
         """Note that a unit is about to run; one that puts something somewhere may have to wait."""
-        if call is None or call.unit.node.type not in PUTTING:
+        if call is None or not call.unit.puts:
             self.use(index)
 
     def take(self, call: AsyncCall) -> None:
         """Note what is about to be taken."""
-        if call.unit.node.type in TAKING:
+        if call.unit.takes:
             self._calls.append(call)
 
     def end(self, index: int) -> None:
