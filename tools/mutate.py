@@ -1625,13 +1625,13 @@ CHANGES = (
         ("graph/functions/test_calls.py",),
     ),
     Change(
-        "graph/functions/vectorized_map.py",
+        "graph/definition/batching.py",
         "axis + 1 if axis >= 0 else axis",
         "axis + 1",
         ("graph/functions/test_vectorized_map.py",),
     ),
     Change(
-        "graph/functions/vectorized_map.py",
+        "graph/ops/arrays/gathering.py",
         "batch_dims=batch_dims + 1",
         "batch_dims=batch_dims",
         ("graph/functions/test_vectorized_map.py",),
