@@ -8,7 +8,7 @@ ever will, as what would has to run after what waits, the step fails by itself.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from flowbook.graph.model.errors import FailedPreconditionError, OpError, Waitin
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.origin.called import described
-from flowbook.graph.ops.queues.queue_ops import PUTTING
+from flowbook.graph.model.touch import Touch
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
@@ -152,21 +152,23 @@ class Waits:
 
     def _waited_at(self, node: int) -> list[Operation]:
         """The operations that own what a node may wait at."""
-        operation = self._operation(node)
-        touch = operation.op_def.touches if operation is not None else None
+        operation, touch = self._operation(node), self._touch(node)
         if operation is None or touch is None or touch.argument is None:
             return []
         return list(_owners(operation.inputs[touch.argument].op))
 
-    def _waits_for_room(self, node: int) -> bool:
+    def _touch(self, node: int) -> Touch | None:
         operation = self._operation(node)
-        return operation is not None and operation.type in PUTTING
+        return operation.op_def.touches if operation is not None else None
+
+    def _waits_for_room(self, node: int) -> bool:
+        touch = self._touch(node)
+        return touch is not None and touch.puts
 
     def _wakers(self, node: int) -> list[Operation]:
         """The live operations that would let a node go on which waits."""
-        operation = self._operation(node)
-        touch = operation.op_def.touches if operation is not None else None
-        return _among(self._waited_at(node), touch.woken_by) if touch is not None else []
+        touch = self._touch(node)
+        return _wakers(self._waited_at(node), touch) if touch is not None else []
 
 
 def _in_cycles(waiters: Iterable[Waiter]) -> dict[Operation, list[Operation]]:
@@ -175,9 +177,9 @@ def _in_cycles(waiters: Iterable[Waiter]) -> dict[Operation, list[Operation]]:
     for operation, _, _, owners in waiters:
         is_own = all(o.key is not None and not o.key.is_shared for o in owners)
         if operation.op_def.touches is not None and is_own:
-            key = tuple(owners), operation.op_def.touches.woken_by
+            key = tuple(owners), operation.op_def.touches
             alike.setdefault(key, []).append(operation)
-    wakers = {key: _among(*key) for key in alike}
+    wakers = {key: _wakers(*key) for key in alike}
     before = {
         waker: ancestors(waker, by_control=True) for found in wakers.values() for waker in found
     }
@@ -190,12 +192,12 @@ def _in_cycles(waiters: Iterable[Waiter]) -> dict[Operation, list[Operation]]:
         endless.difference_update(free)
 
 
-def _among(owners: Sequence[Operation], types: Collection[str]) -> list[Operation]:
-    """The live operations of some types that touch what others own."""
+def _wakers(owners: Sequence[Operation], touch: Touch) -> list[Operation]:
+    """The live operations that would let one go on which waits at what others own."""
     handles = [owner.outputs[0] for owner in owners]
     handles += [op.outputs[0] for handle in handles for op in handle.consumers() if _chooses(op)]
     found = [op for handle in handles for op in handle.consumers()]
-    return [op for op in found if op.type in types and not op.retired]
+    return [op for op in found if touch.is_woken_by(op.op_def) and not op.retired]
 
 
 def _cycle(wait: Wait, wakers: Sequence[Operation]) -> OpError:

@@ -65,8 +65,8 @@ _, {it} = fb.while_loop(lambda i, x: i < 2, body, [0, np.float64({v})])""": lamb
     """
 _, y = fb.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, x * {a}), [0, np.float64({v})])
 [{it}] = fb.gradients(y, [{a}])""": lambda a, b, v: 2 * a * v,
-    "{it} = fb.reduce_sum(fb.map_fn(lambda x: x * {a} + {b}, np.array([1.0, {v}])))": lambda a, b, v: (
-        a * (1 + v) + 2 * b
+    "{it} = fb.reduce_sum(fb.map_fn(lambda x: x * {a} + {b}, np.array([1.0, {v}])))": (
+        lambda a, b, v: a * (1 + v) + 2 * b
     ),
     "{it} = fb.scan(lambda x, e: x * e + {a}, np.array([1.0, 2.0]), np.float64({v}))[-1]": (
         lambda a, b, v: (v + a) * 2 + a

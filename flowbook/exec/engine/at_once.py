@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
 from flowbook.graph.definition.async_context import Claim
-from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 
 class MustWait(Exception):
@@ -58,9 +57,9 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
     asking = [unit for unit in units if unit.waits]
     if not asking or not all(isinstance(unit, AsyncKernel) and unit.asks for unit in asking):
         return None
-    types = [unit.node.type for unit in asking if isinstance(unit, Kernel)]
+    *earlier, latest = asking
     # What is put somewhere cannot be taken back: it comes last.
-    if len(types) > 1 and not ({*types[:-1]} <= {*TAKING} and types[-1] in (*TAKING, *PUTTING)):
+    if earlier and not (all(unit.takes for unit in earlier) and (latest.takes or latest.puts)):
         return None
     before = _before(asking, units, known)
     if before is None or any(unit.acts for unit in before if not unit.waits):
@@ -68,7 +67,7 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
     others = [unit for unit in units if unit not in before]
     # From then on something may be done of which others can tell.
     acting = [unit for unit in others if unit.acts]
-    last = asking[-1] if acting else None
+    last = latest if acting else None
     first = [
         _at_once(unit, unit is last) if isinstance(unit, AsyncKernel) else unit for unit in before
     ]
@@ -119,7 +118,7 @@ def taking_back(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _at_once(unit: AsyncKernel, is_last: bool) -> Kernel:
     """A kernel that gives what another reports, if that is there when it returns."""
-    ask = partial(_asked, unit.function, unit.is_single, unit.node.type in PUTTING, is_last)
+    ask = partial(_asked, unit.function, unit.is_single, unit.puts, is_last)
     leading, attributes, call = unit.leading, unit.attributes, unit.call
     return Kernel(unit.index, unit.node, ask, unit.device, leading, attributes, call)
 

@@ -39,7 +39,6 @@ from flowbook.exec.resources.waiting import moving
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.ops.communicate.transfer import receive_op, send_op
-from flowbook.graph.ops.queues.queue_ops import PUTTING, TAKING
 
 # A node: the part's number, and the node's in it.
 Node = tuple[int, int]
@@ -76,7 +75,7 @@ class Uses:
 
     def __init__(self, parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> None:
         nodes = {(p, i): node for p, part in enumerate(parts) for i, node in enumerate(part.nodes)}
-        taking = [place for place, node in nodes.items() if node.type in TAKING]
+        taking = [(p, i) for p, i in nodes if units[p][i].takes]
         self._frames = {
             (p, i): frames
             for p, part in enumerate(parts)
@@ -133,7 +132,7 @@ class Uses:
 
 def uses_of(parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> Uses | None:
     """Who uses what; None if nothing is taken. The arguments are those of `Uses`."""
-    takes = any(node.type in TAKING for part in parts for node in part.nodes)
+    takes = any(unit.takes for part in units for unit in part)
     return Uses(parts, units) if takes else None
 
 
@@ -219,7 +218,7 @@ class GivingBack:
 
     def take(self, part: int, call: AsyncCall) -> None:
         """Note what is about to be taken."""
-        if call.unit.node.type in TAKING:
+        if call.unit.takes:
             calls = self._taken.setdefault((part, call.unit.index), {})
             calls[_place(call.tag)] = next(self._numbers), call
             self._check()
@@ -334,4 +333,4 @@ class Account(NamedTuple):
 
 def is_putting(unit: AsyncKernel) -> bool:
     """Whether a kernel puts something somewhere, for which it may have to wait."""
-    return unit.node.type in PUTTING
+    return unit.puts

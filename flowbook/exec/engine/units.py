@@ -44,6 +44,8 @@ class Unit:
         enters: the frame that its outputs go into, if it enters one.
         is_constant: whether they are there in every iteration of that.
         gives_dead: whether it gives its first input on one of two sides, as its last one says.
+        takes: whether it takes elements out of a queue.
+        puts: whether it puts elements into a queue.
     """
 
     __slots__ = ("after", "behind", "inputs", "outputs")
@@ -56,6 +58,8 @@ class Unit:
     enters = ""
     is_constant = False
     gives_dead = False
+    takes = False
+    puts = False
 
     def __init__(
         self, inputs: tuple[int, ...], outputs: tuple[int, ...], after: tuple[int, ...]
@@ -313,9 +317,15 @@ def _described(found: Any) -> str:
 class AsyncKernel(Kernel):
     """A kernel that is given a context in place of `xp`, and reports to it."""
 
-    __slots__ = ()
+    __slots__ = ("puts", "takes")
 
     is_async = True
+
+    def __init__(self, index: int, node: PlanNode, *how: Any) -> None:
+        super().__init__(index, node, *how)
+        touch = op_keyed(node.type).touches
+        self.takes = touch is not None and touch.takes
+        self.puts = touch is not None and touch.puts
 
     @property
     def asks(self) -> bool:

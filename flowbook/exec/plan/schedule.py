@@ -22,10 +22,10 @@ def schedule(graph: Subgraph) -> None:
 def _write_late(graph: Subgraph) -> None:
     """Have what depends on as many writes, one after the other, run together, the writes last."""
     ranks: dict[Node, int] = {}  # Twice the number of writes before it, and one for a write.
-    for node in graph.nodes:
-        rank = max((ranks[other] for other in _before(graph, node)), default=0)
+    for node in graph.new:
+        rank = max((ranks.get(other, 0) for other in _before(graph, node)), default=0)
         ranks[node] = rank + rank % 2 + (node.op_def.access is Access.WRITE)
-    graph.nodes.sort(key=ranks.__getitem__)
+    graph.nodes[graph.start :] = sorted(graph.new, key=ranks.__getitem__)
 
 
 def _make_room_early(graph: Subgraph) -> None:

@@ -18,7 +18,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import rounds_of, runners_of
-from flowbook.graph.ops.queues.queue_ops import OWNING, TAKING
+from flowbook.graph.model.touch import resource_kind
 
 if TYPE_CHECKING:
     from flowbook.exec.master import Master
@@ -259,7 +259,7 @@ class Watch:
                 operation.site.place,
                 waiter.wish,
                 max(0.0, moment - waiter.since),
-                operation.type not in TAKING,
+                not _takes(operation),
                 operation in self._of_runners,
             )
             for queue in waiter.queues:
@@ -280,7 +280,7 @@ class Watch:
 
 def queue_places(graph: Graph) -> tuple[list[QueuePlace], frozenset[Operation]]:
     """The live queues of a graph, in the order of their construction, and what runners run."""
-    queues = [op for op in graph.operations if op.type in OWNING and not op.retired]
+    queues = [op for op in graph.operations if _is_queue(op) and not op.retired]
     runners = {queue: runners_of(queue) for queue in queues}
     needed = {
         queue: {op for runner in found for turn in rounds_of(runner) for op in _needed(turn)}
@@ -305,7 +305,17 @@ def _needed(operation: Operation) -> set[Operation]:
 
 def _takers(queue: Operation) -> set[Operation]:
     found = queue.outputs[0].consumers()
-    return {op for op in found if op.type in TAKING and not op.retired}
+    return {op for op in found if _takes(op) and not op.retired}
+
+
+def _takes(operation: Operation) -> bool:
+    touch = operation.op_def.touches
+    return touch is not None and touch.takes
+
+
+def _is_queue(operation: Operation) -> bool:
+    kind = operation.op_def.owns
+    return kind is not None and resource_kind(kind).is_queue
 
 
 def queue_name(queue: Operation) -> str:

@@ -1,10 +1,13 @@
-"""Keywords of TensorFlow 1 and NumPy that are spelt differently here, or that nothing needs."""
+"""What functions say of arguments that do not fit, as those that are called otherwise elsewhere.
+
+Keywords of TensorFlow 1 and NumPy may be spelt differently here, or nothing needs them.
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.model.errors import InvalidTypeError
@@ -100,6 +103,16 @@ GONE = {
 }
 
 
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
 def no_such_keyword(function: str, keyword: str, taken: Sequence[str]) -> InvalidTypeError:
     """The error for a keyword that a function does not take.
 
@@ -108,12 +121,8 @@ def no_such_keyword(function: str, keyword: str, taken: Sequence[str]) -> Invali
         keyword: what was given.
         taken: what it takes.
     """
-    error = InvalidTypeError(
-        f"there is no argument {keyword!r}; it takes {', '.join(taken)}",
-        hint=hint_for(keyword, taken),
-    )
-    error.at(function, sites.capture())
-    return error
+    message = f"there is no argument {keyword!r}; it takes {', '.join(taken)}"
+    return _refused(function, message, hint_for(keyword, taken))
 
 
 def hint_for(keyword: str, taken: Sequence[str]) -> str | None:
@@ -132,29 +141,53 @@ def hint_for(keyword: str, taken: Sequence[str]) -> str | None:
     return f"did you mean {close[0]}?" if close else None
 
 
-def _not_by_name(function: str, by_name: Sequence[str]) -> InvalidTypeError:
-    """The error for arguments that were given without their names."""
-    error = InvalidTypeError(
-        f"it takes {', '.join(by_name)} by name",
-        hint=f"write for example {function}(..., {by_name[0]}=value)",
-    )
+def misfit(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> InvalidTypeError | None:
+    """The error for arguments that a function cannot be called with; None if it can.
+
+    Args:
+        function: a function, an `__init__` with the object first, or an operation type.
+        args: what is given in order.
+        kwargs: what is given by name.
+    """
+    parameters = dict(inspect.signature(function).parameters)
+    if parameters.pop("self", None) is not None:
+        args = args[1:]
+    name = getattr(function, "__qualname__", function.__name__).removesuffix(".__init__")
+    kinds = [p.kind for p in parameters.values()]
+    unknown = [keyword for keyword in kwargs if keyword not in parameters]
+    if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+        return no_such_keyword(name, unknown[0], list(parameters))
+    in_order = [n for n, p in parameters.items() if p.kind in _IN_ORDER]
+    if len(args) > len(in_order) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        by_name = [n for n in parameters if n not in in_order]
+        if len(args) <= len(parameters) and by_name:
+            message = f"it takes {', '.join(by_name)} by name"
+            return _refused(name, message, f"write for example {name}(..., {by_name[0]}=value)")
+        return _refused(name, f"it takes {', '.join(parameters)}; {len(args)} given")
+    given = in_order[: len(args)]
+    twice = [n for n in given if n in kwargs]
+    if twice:
+        return _refused(name, f"it is given {twice[0]!r} twice")
+    needed = [n for n, p in parameters.items() if _is_needed(p)]
+    missing = [n for n in needed if n not in given and n not in kwargs]
+    if missing:
+        message = f"it needs {' and '.join(map(repr, missing))}"
+        return _refused(name, message, f"write {name}({', '.join(needed)})")
+    return None
+
+
+_IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _is_needed(parameter: inspect.Parameter) -> bool:
+    has_none = parameter.default is parameter.empty or parameter.default is REQUIRED
+    return has_none and parameter.kind not in _MANY
+
+
+def _refused(function: str, message: str, hint: str | None = None) -> InvalidTypeError:
+    error = InvalidTypeError(message, hint=hint)
     error.at(function, sites.capture())
     return error
-
-
-def misfit(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> InvalidTypeError | None:
-    """The error for arguments that Python refused to call a function with, if it says more."""
-    parameters = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return None
-    taken = [n for n in parameters if n != "self"]
-    unknown = [keyword for keyword in kwargs if keyword not in taken]
-    name = function.__qualname__.removesuffix(".__init__")
-    if unknown:
-        return no_such_keyword(name, unknown[0], taken)
-    by_name = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
-    if by_name and len(args) > len(parameters) - len(by_name):
-        return _not_by_name(name, by_name)
-    return None

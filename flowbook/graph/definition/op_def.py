@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Any, Generic
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.keywords import no_such_keyword
+from flowbook.graph.definition.inference import broadcast_inputs, no_flops
+from flowbook.graph.definition.keywords import REQUIRED, misfit
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
@@ -72,15 +73,6 @@ else:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-class _Required:
-    """The default of an attribute that has none."""
-
-    def __repr__(self) -> str:
-        return "required"
-
-
-REQUIRED = _Required()
 
 # What an operation's function takes besides inputs and attributes.
 _NAME = "the operation's name."
@@ -158,6 +150,9 @@ class OpDef(Generic[Built]):
             is `no_flops`.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
+        batching: how it is built for all elements of a batch at once (`Batching`), as in
+            `fb.vectorized_map`, which loops over the elements where it is not known. It goes
+            without saying of what has an expression or keeps zeros: that is elementwise.
         is_constant: whether its output is its attribute `value`, wherever it is not fed.
         must_be_fed: whether its output is what a run is fed, as a placeholder's: a run that needs
             it and is fed nothing for it is an error.
@@ -228,6 +223,7 @@ class OpDef(Generic[Built]):
         runs_users_code: bool = False,
         computes: bool | None = None,
         keeps_zeros: bool = False,
+        batching: Batching | None = None,
         is_constant: bool = False,
         must_be_fed: bool = False,
         computes_shapes: bool = False,
@@ -274,6 +270,9 @@ class OpDef(Generic[Built]):
         self.runs_early = runs_early
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
+        if batching is None and (expression or keeps_zeros or infer is broadcast_inputs):
+            batching = Batching.ELEMENTWISE
+        self.batching = batching
         self.is_constant = is_constant
         self.must_be_fed = must_be_fed
         self.computes_shapes = computes_shapes
@@ -446,22 +445,18 @@ class OpDef(Generic[Built]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         names = [a.name for a in self.inputs] + list(self.attributes)
-        if len(args) > len(names):
-            raise InvalidTypeError(f"{self.__name__} takes {', '.join(names)}; {len(args)} given")
-        given = dict(zip(names, args, strict=False))
-        for key, value in kwargs.items():
-            if key not in names:
-                raise no_such_keyword(self.__name__, key, [*names, "name"])
-            if key in given:
-                raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
-            given[key] = value
-        for argument in self.inputs:
-            if argument.name not in given:
-                raise InvalidTypeError(f"{self.__name__} needs {argument.name!r}")
+        given = dict(zip(names, args, strict=False)) | kwargs
         attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
+        fits = (
+            len(given) == len(args) + len(kwargs)
+            and given.keys() <= {*names}
+            and all(argument.name in given for argument in self.inputs)
+            and all(value is not REQUIRED for value in attributes.values())
+        )
+        error = None if fits else misfit(self, args, kwargs)
+        if error is not None:
+            raise error
         for key, value in attributes.items():
-            if value is REQUIRED:
-                raise InvalidTypeError(f"{self.__name__} needs {key!r}")
             if key in given:
                 if type(value) not in PLAIN_TYPES:
                     attributes[key] = self._fixed(key, value)

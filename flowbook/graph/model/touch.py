@@ -8,9 +8,12 @@ operation but a policy of the resource's kind.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
+
+if TYPE_CHECKING:
+    from flowbook.graph.definition.op_def import OpDef
 
 __all__ = ["Access", "Touch"]
 
@@ -36,19 +39,34 @@ class Touch(NamedTuple):
             operation owns, and for the world outside.
         only_fails: whether nobody can tell that it ran unless it fails the step, as an assertion,
             which only takes part in the order of what happens outside.
-        woken_by: of one that waits the types of the operations that may let it go on.
+        woken_by: of one that waits the types of the operations that may let it go on. What takes
+            elements is woken by what puts some in besides, and the other way round.
+        takes: whether it takes elements out of a queue, and puts them back where a step is given
+            up that has not used them (`AsyncContext.on_cancel`).
+        puts: whether it puts elements into a queue.
     """
 
     access: Access
     argument: int | None = None
     only_fails: bool = False
     woken_by: tuple[str, ...] = ()
+    takes: bool = False
+    puts: bool = False
+
+    def is_woken_by(self, other: OpDef[Any]) -> bool:
+        """Whether an operation of another type may let one go on that waits."""
+        touch = other.touches
+        if other.type in self.woken_by or touch is None:
+            return other.type in self.woken_by
+        return (self.takes and touch.puts) or (self.puts and touch.takes)
 
 
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
 ENDS_WAITS = Touch(Access.WAIT, 0)
+TAKES = Touch(Access.WAIT, 0, woken_by=("QueueClose",), takes=True)
+PUTS = Touch(Access.WAIT, 0, puts=True)
 WITHIN_STEP = Touch(Access.STEP)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
@@ -78,19 +96,21 @@ class ResourceKind(NamedTuple):
         order: how unordered touches of one such resource are ordered.
         is_shared: whether a named container shares it by name; if not, it belongs to its session.
         is_closable: whether operations close it.
+        is_queue: whether what is put in is taken out again, by what waits for it.
     """
 
     name: str
     order: Order
     is_shared: bool
     is_closable: bool = False
+    is_queue: bool = False
 
 
 _kinds: dict[str, ResourceKind] = {}
 
 
 def define_resource_kind(
-    name: str, order: Order, is_shared: bool, is_closable: bool = False
+    name: str, order: Order, is_shared: bool, is_closable: bool = False, is_queue: bool = False
 ) -> ResourceKind:
     """Admit a kind of resource; what makes resources of it is registered in `exec`.
 
@@ -99,7 +119,7 @@ def define_resource_kind(
     """
     if name in _kinds:
         raise AlreadyExistsError(f"there is a kind of resource {name!r} already")
-    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable)
+    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable, is_queue)
     return kind
 
 
@@ -123,16 +143,21 @@ RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=Fa
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
 STREAM = define_resource_kind("stream", Order.FREE, is_shared=False)
-FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, True, is_closable=True)
+
+
+def _queue_kind(name: str) -> ResourceKind:
+    return define_resource_kind(name, Order.FREE, is_shared=True, is_closable=True, is_queue=True)
+
+
+FIFO_QUEUE = _queue_kind("fifo_queue")
 # Its elements belong to a checkpoint.
-SAVED_QUEUE = define_resource_kind("saved_queue", Order.FREE, True, is_closable=True)
-PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, True, is_closable=True)
-PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, True, is_closable=True)
-RANDOM_SHUFFLE_QUEUE = define_resource_kind(
-    "random_shuffle_queue", Order.FREE, True, is_closable=True
-)
-STACK = define_resource_kind("stack", Order.FREE, True, is_closable=True)
-BUCKET_QUEUE = define_resource_kind("bucket_queue", Order.FREE, True, is_closable=True)
+SAVED_QUEUE = _queue_kind("saved_queue")
+PADDING_FIFO_QUEUE = _queue_kind("padding_fifo_queue")
+PRIORITY_QUEUE = _queue_kind("priority_queue")
+RANDOM_SHUFFLE_QUEUE = _queue_kind("random_shuffle_queue")
+STACK = _queue_kind("stack")
+BUCKET_QUEUE = _queue_kind("bucket_queue")
+
 MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
 BARRIER = define_resource_kind("barrier", Order.FREE, True, is_closable=True)
 ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)

@@ -3,7 +3,8 @@
 Someone at a notebook adds a few operations to what has run, and looks at their values. What is new
 is then prepared alone, at the end of what is there (`Subgraph.extended`). It may not change what
 comes before it: so it is pure, or draws, or reads what the earlier run does not write, or else what
-that reads in the same way.
+that reads in the same way. It may write what the earlier run does not touch at all, and is read
+before, if at all.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def grows(
     fed = set(base.feeds)
     met: set[Operation] = set()
     new: set[Operation] = set()
+    reads: dict[Operation, int] = {}
+    writes: dict[Operation, int] = {}
     stack: list[Operation] = list(targets)
     taken = [t for t in fetches if t not in fed]
     while stack or taken:
@@ -62,9 +65,24 @@ def grows(
         if len(new) == MOST_NEW or not _may_follow(base, operation):
             return False
         new.add(operation)
+        _note_touch(operation, reads, writes)
         taken += [t for t in operation.inputs if t not in fed]
         stack += operation.control_inputs
+    # A read that was built after a write would have to go before it.
+    if any(reads.get(owner, 0) > first for owner, first in writes.items()):
+        return False
     return met.issuperset(root for root in roots if root not in new)
+
+
+def _note_touch(
+    operation: Operation, reads: dict[Operation, int], writes: dict[Operation, int]
+) -> None:
+    """Note the last read, and the first write, of what an operation touches."""
+    owner, number = touched_by(operation), operation.id
+    if owner is not None and operation.op_def.access is Access.WRITE:
+        writes[owner] = min(number, writes.get(owner, number))
+    elif owner is not None:
+        reads[owner] = max(number, reads.get(owner, number))
 
 
 def _has(base: Subgraph, value: int) -> bool:
@@ -85,14 +103,16 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
         or operation.context is not None
         or operation.settled_by
         or operation.device
-        or operation.colocation
+        or any(other in base.node_of for other in operation.colocation)
     ):
         return False
-    if op_def.is_pure or op_def.access is Access.DRAW:
+    if op_def.is_pure or op_def.is_handle or op_def.access is Access.DRAW:
         return True
+    owner = touched_by(operation)
+    if op_def.access is Access.WRITE and owner is not None:
+        return owner not in base.node_of and owner.outputs[0] not in base.feeds
     if op_def.access is not Access.READ:
         return False
-    owner = touched_by(operation)
     return owner not in base.written or _is_read(base, operation)
 
 

@@ -65,10 +65,10 @@ def _chain(nodes: list[Node]) -> None:
 
 
 def _reaching(graph: Subgraph, bits: dict[Node, int]) -> dict[Node, int]:
-    """For every node the writes that a path leads from, as bits; nodes without any are left out."""
+    """For every node the new writes that a path leads from, as bits; others are left out."""
     reaching: dict[Node, int] = {}
     producer = graph.producer
-    for node in graph.nodes:
+    for node in graph.new:
         found = bits.get(node, 0)
         for value in node.inputs:
             source = producer.get(value)

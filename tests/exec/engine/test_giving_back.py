@@ -456,3 +456,47 @@ def test_an_interrupt_anywhere_loses_nothing(first: Any, second: Any, kind: str)
             assert sorted(found[2]) == [11 * x for x in moved_on], number
             if number > 0 and stopped is None:
                 break
+
+
+def take_op() -> fb.OpDef[Any]:
+    """A user's own operation that takes an element, as a queue's does."""
+    return fb.OpDef(
+        "TakeOne",
+        "queue: resource -> taken: int32",
+        infer=lambda queue: fb.Shape([]),
+        kernel=lambda context, queue: queue.dequeue(context),
+        kinds=("cpu",),
+        is_async=True,
+        touches=fb.Touch(fb.Access.WAIT, 0, woken_by=("QueueClose",), takes=True),
+    )
+
+
+def test_what_a_users_operation_took_is_put_back_too(
+    sess: fb.Session, first: Any, second: Any
+) -> None:
+    pair = take_op()(first.handle), second.dequeue()
+    put(sess, first, 1, 2)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(pair, timeout=0.01)
+    assert left(sess, first) == [1, 2]
+
+
+def test_what_a_users_operation_takes_and_puts_is_told_of(sess: fb.Session, first: Any) -> None:
+    put_op = fb.OpDef(
+        "PutOne",
+        "queue: resource, value: int32 ->",
+        infer=lambda queue, value: [],
+        kernel=lambda context, queue, value: queue.enqueue(context, [value]),
+        kinds=("cpu",),
+        is_async=True,
+        touches=fb.Touch(fb.Access.WAIT, 0, puts=True),
+    )
+    taken = take_op()(first.handle, name="taken")
+    own = put_op(first.handle, 1, name="own")
+    with pytest.raises(fb.errors.DeadlineExceededError, match="it goes on after PutOne 'own'"):
+        sess.run(taken, timeout=0.01)
+    first.enqueue(2, name="usual")
+    with pytest.raises(fb.errors.DeadlineExceededError, match=r"PutOne 'own' .* or .* 'usual'"):
+        sess.run(taken, timeout=0.01)
+    sess.run(own)
+    assert sess.run(taken) == 1

@@ -16,7 +16,9 @@ from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.local import placing, programs
 from flowbook.exec.plan import pipeline
+from flowbook.graph.ops.state.variables import assign_op
 from tests.exec.random_graphs import delayed, examples
+from tests.exec.state.test_handles import through_one
 
 
 @pytest.fixture
@@ -222,6 +224,34 @@ def test_a_new_operation_may_read_what_is_not_written_and_draw(
     assert max(prepared) < 10
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_new_operation_may_write_what_nothing_touches_beside_a_training(
+    prepared: list[int], cpus: int
+) -> None:
+    x = fb.placeholder(fb.float32, [3])
+    W = fb.Variable([1.0, 2.0, 3.0], name="W")
+    loss = fb.reduce_sum(chain(x * W) ** 2.0)
+    train = fb.train.GradientDescentOptimizer(0.01).minimize(loss)
+    feeds = {x: [1.0, 1.0, 1.0]}
+    with fb.Session(cpus=cpus) as sess:
+        sess.run([train, loss], feeds)
+        prepared.clear()
+        total, last = fb.Variable(0.0, name="total"), fb.Variable(0.0, name="last")
+        before = fb.identity(last)
+        noted = fb.assign(last, loss)
+        with fb.control_dependencies([noted]):
+            added = fb.assign_add(total, loss - before)
+        twice = fb.assign_add(total, 1.0)
+        seen = []
+        for turn in range(1, 5):
+            loss_now, _, old, _, found = sess.run([loss, train, before, added, twice], feeds)
+            assert old == (seen[-1] if seen else 0.0)
+            seen.append(loss_now)
+            assert found == pytest.approx(loss_now + turn)
+        assert sess.run(last) == seen[-1] < seen[0]
+        assert max(prepared) < 20
+
+
 @pytest.mark.parametrize("case", ["value", "rows", "after"])
 def test_a_new_operation_may_read_as_what_is_there_does_before_a_write(
     sess: fb.Session, prepared: list[int], case: str
@@ -296,7 +326,18 @@ def test_what_was_joined_with_others_is_made_anew(
 
 @pytest.mark.parametrize(
     "case",
-    ["read", "write", "other feeds", "part", "late", "settled", "device"],
+    [
+        "read",
+        "write",
+        "handed on",
+        "late read",
+        "fed",
+        "other feeds",
+        "part",
+        "late",
+        "settled",
+        "device",
+    ],
 )
 def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case: str) -> None:
     variable = fb.Variable([1.0, 1.0])
@@ -309,6 +350,10 @@ def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case
         fetched = [y, other]
     if case == "read":
         fetched = [y, fb.assign_add(variable, y)]
+    if case in ("write", "handed on"):
+        fetched = [y, chain(variable, 1)]
+    if case == "fed":
+        feeds[variable] = [5.0, 5.0]
     if case == "settled":
         y = fetched = chain(fb.rank(x), 12)
     sess.run(fetched, feeds)
@@ -317,8 +362,14 @@ def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case
         case "read":
             # It sees the value from before the write that is there already.
             new = new + variable
-        case "write":
+        case "write" | "fed":
             new = fb.assign(variable, new)
+        case "handed on":
+            typed = {"dtype": variable.dtype, "shape": variable.shape}
+            new = assign_op(through_one(variable), new, **typed)
+        case "late read":
+            # It sees the value from before the write, which was built first.
+            new = fb.assign_add(variable, new), fb.gather(variable, [0, 1])
         case "other feeds":
             feeds[other] = feeds[x]
         case "settled":
@@ -335,8 +386,12 @@ def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case
         before = sess.run(variable)
         found, _ = sess.run([new, fetched[1]], feeds)
         np.testing.assert_array_equal(found, np.array([2.0, 3.0]) + before)
+    elif case == "late read":
+        found, seen = sess.run(new, feeds)
+        assert (found.tolist(), seen.tolist()) == ([3.0, 4.0], [1.0, 1.0])
     else:
-        sess.run(new, feeds)
+        # All that it was, and more, but for the case in question.
+        sess.run([new, fetched] if case in ("write", "handed on", "fed") else new, feeds)
     assert max(prepared) > 10
 
 
@@ -521,8 +576,12 @@ def test_values_and_variables_are_the_same(example: Any, runs: int) -> None:
                 new = [fb.identity(t) + t for t in ends]
                 ends = [*new, *ends] if turn % 2 else new
                 signatures.append((ends, feeds))
+                kept = fb.Variable(1.0)
+                sums = [fb.reduce_sum(fb.cast(t, fb.float32)) for t in new]
+                writes = [fb.assign_add(kept, kept * total) for total in sums]
+                signatures += [([*ends, *writes], feeds)] * 2
             signatures += [(ends, feeds)] * 2
-    found = values_of(example, signatures, 0, runs)
+    found = values_of(example, signatures, 1, runs)
     expected = values_of(example, signatures, 1 << 30)
     assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]
 

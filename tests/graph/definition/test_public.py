@@ -80,6 +80,36 @@ def test_public_functions_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(fb.concat)) is fb.concat
 
 
+MISFITS = [
+    (
+        "lu_solve: it needs 'rhs'",
+        "write lu_solve(lower_upper, perm, rhs)",
+        lambda: fb.lu_solve(1, 2),
+    ),
+    ("add: it needs 'y'", "write add(x, y)", lambda: fb.add(1)),
+    ("rot90: it needs 'image'", "", lambda: fb.image.rot90()),
+    ("add: it takes x, y, name; 4 given", "", lambda: fb.add(1, 2, 3, 4)),
+    ("add: it takes name by name", "write for example add(..., name=", lambda: fb.add(1, 2, "a")),
+    ("fft: it takes input, name; 3 given", "", lambda: fb.fft(1, "a", 3)),
+    ("add: it is given 'x' twice", "", lambda: fb.add(1, x=2)),
+    ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),
+    ("reduce_sum: there is no argument 'x'", "", lambda: fb.reduce_sum(x=1)),
+    ("Variable: it needs 'initial_value'", "", lambda: fb.Variable()),
+]
+
+
+@pytest.mark.parametrize(("message", "hint", "call"), MISFITS)
+def test_arguments_that_do_not_fit_are_explained_at_their_line(
+    message: str, hint: str, call: Callable[[], Any]
+) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+    assert hint in str(caught.value)
+    assert f"defined at {HERE}, line {call.__code__.co_firstlineno}:" in str(caught.value)
+    assert files(caught.tb)[0] == HERE
+
+
 def test_what_python_raises_within_is_a_named_error() -> None:
     with pytest.raises(fb.errors.InvalidTypeError, match="MatrixRank: the arguments do not") as one:
         fb.matrix_rank(fb.eye(2), tol=[1.0, 2.0])  # type: ignore[arg-type]

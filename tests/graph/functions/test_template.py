@@ -205,7 +205,7 @@ def test_a_variable_says_what_it_takes() -> None:
         "name",
         "dtype",
     ]
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+    with pytest.raises(TypeError, match="Variable: it needs 'initial_value'"):
         fb.Variable()  # type: ignore[call-arg]
 
 

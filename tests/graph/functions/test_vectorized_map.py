@@ -237,3 +237,37 @@ def test_no_elements_and_what_cannot_be() -> None:
         fb.vectorized_map(None, x)
     with pytest.raises(fb.errors.InvalidArgumentError, match="elems is a scalar"):
         fb.vectorized_map(lambda e: e, fb.constant(1.0))
+
+
+def test_a_users_operation_says_itself_how_it_is_built_for_all() -> None:
+    def define(type: str, kernel: Any, **facts: Any) -> Any:
+        facts = {"attributes": {"axis": 0}, **facts}
+        return fb.OpDef(
+            type, "x: T -> y: T", T=fb.FLOATS, infer=lambda x, **_: x.shape, kernel=kernel, **facts
+        )
+
+    def build(batch: Any, op: fb.Operation, inputs: Any) -> Any:
+        return batch.again(op, [-inputs[0].tensor], axis=op.attributes["axis"] + 1)
+
+    flip = fb.Batching(build)
+    forms = {
+        "OwnHalf": define("OwnHalf", lambda xp, x: x / 2, batching=fb.Batching.ELEMENTWISE),
+        "OwnTurn": define(
+            "OwnTurn", lambda xp, x: xp.flip(x, -1), batching=fb.Batching.LEADING, attributes={}
+        ),
+        "OwnRoll": define(
+            "OwnRoll",
+            lambda xp, x, axis: xp.roll(x, 1, axis),
+            batching=fb.Batching.ALONG_AXIS,
+        ),
+        "OwnFlip": define("OwnFlip", lambda xp, x, axis: -xp.flip(x, axis), batching=flip),
+    }
+    x = fb.constant(M)
+    found = fb.vectorized_map(lambda m: [form(m) for form in forms.values()], x)
+    wanted = [M / 2, M[..., ::-1], np.roll(M, 1, 1), M[:, ::-1]]
+    with fb.Session() as sess:
+        for one, other in zip(sess.run(found), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+    unsaid = define("OwnUnsaid", lambda xp, x: x)
+    with pytest.warns(fb.errors.NotVectorizedWarning, match="OwnUnsaid"):
+        fb.vectorized_map(unsaid, x)

@@ -6,11 +6,13 @@ An index is never wrapped or clipped: one that lies outside is an InvalidIndexEr
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
+from flowbook.graph.definition.batching import Batch, Batched, Batching, of_any
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
@@ -148,6 +150,17 @@ def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlice
     return IndexedSlices(dy, indices, shape)
 
 
+def _gathered_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    params, indices = inputs
+    axis, batch_dims = op.attributes["axis"] % params.rank, op.attributes["batch_dims"]
+    if not batch_dims and not indices.is_each:
+        return batch.again(op, [params.tensor, indices.tensor], axis=axis + 1)
+    if not batch_dims and not params.is_each and not axis:
+        return batch.again(op, [params.tensor, indices.tensor])
+    both = [batch.spread(params), batch.spread(indices)]
+    return batch.again(op, both, axis=axis + 1, batch_dims=batch_dims + 1)
+
+
 gather_op = OpDef(
     "Gather",
     "params: T, indices: I -> output: T",
@@ -160,6 +173,7 @@ gather_op = OpDef(
     keeps_finite=True,
     computes_shapes=True,
     axis="axis",
+    batching=Batching(_gathered_for_all, of_any),
     cost=no_flops,
 )
 
@@ -231,6 +245,10 @@ def _variable_gather_gradient(op: Operation, dy: Tensor) -> Any:
 
 
 # Reads rows under the variable's lock and copies no table, however large it is.
+def _gathers_rows(op: Operation, each: list[bool]) -> bool:
+    return not op.attributes["axis"] and not op.attributes["batch_dims"]
+
+
 variable_gather_op = OpDef(
     "VariableGather",
     "variable: resource, indices: I -> output: dtype",
@@ -242,6 +260,7 @@ variable_gather_op = OpDef(
     grad=_variable_gather_gradient,
     touches=READS,
     reads_as=gather_op,
+    batching=Batching(Batching.LEADING.build, _gathers_rows),
     cost=no_flops,
 )
 
@@ -363,6 +382,7 @@ one_hot_op = OpDef(
     kernel=_one_hot,
     host_args=("depth",),
     grad=NO_GRADIENT,
+    batching=Batching.ALONG_AXIS,
     cost=no_flops,
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import halvings, no_flops, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
@@ -69,6 +70,7 @@ sort_op = OpDef(
     infer=_same_shape,
     kernel=_sort,
     grad=_sort_gradient,
+    batching=Batching.ALONG_AXIS,
     cost=comparisons,
 )
 
@@ -110,6 +112,7 @@ argsort_op = OpDef(
     attributes={"axis": -1, "descending": False},
     infer=_same_shape,
     kernel=_argsort,
+    batching=Batching.ALONG_AXIS,
     cost=comparisons,
 )
 

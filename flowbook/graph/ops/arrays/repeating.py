@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -80,6 +82,10 @@ def _tile_gradient(op: Operation, dy: Tensor) -> Any:
     return sum_op(apart, axis=tuple(range(0, 2 * rank, 2))), None
 
 
+def _tiled_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    return batch.again(op, [inputs[0].tensor, batch.before(1, inputs[1].tensor)])
+
+
 tile_op = OpDef(
     "Tile",
     "input: T, multiples: I -> output: T",
@@ -89,6 +95,7 @@ tile_op = OpDef(
     kernel=_tile,
     host_args=("multiples",),
     grad=_tile_gradient,
+    batching=Batching(_tiled_for_all),
     cost=no_flops,
 )
 

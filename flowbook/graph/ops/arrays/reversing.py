@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.axes import all_in_range, as_axis, axes_or_tensor, in_range
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -40,6 +41,7 @@ reverse_op: OpDef = OpDef(
     grad=lambda op, dy: reverse_op(dy, axis=op.attributes["axis"]),
     aliases={0: 0},
     axes="axis",
+    batching=Batching.ALONG_AXIS,
     cost=no_flops,
 )
 

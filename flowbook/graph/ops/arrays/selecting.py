@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import REALS
@@ -113,6 +114,7 @@ top_k_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_top_k,
     host_args=("k",),
     grad=_top_k_gradient,
+    batching=Batching.LEADING,
     cost=comparisons,
 )
 

@@ -6,12 +6,13 @@ reduction over fixed axes where they say what was, and an operation that looks i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import no_flops, shape_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
@@ -60,6 +61,11 @@ def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
         ) from None
 
 
+def _broadcast_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    tensor = batch.raised(inputs[0], op.outputs[0].shape.rank or 0)
+    return batch.again(op, [tensor, batch.shape_for_all(op, inputs[1].tensor)])
+
+
 broadcast_to_op = OpDef(
     "BroadcastTo",
     "input: T, shape: I -> output: T",
@@ -71,6 +77,7 @@ broadcast_to_op = OpDef(
     grad=lambda op, dy: (sum_to_shape(dy, op.inputs[0]), None),
     aliases={0: 0},
     spreads_nonfinite=("input",),
+    batching=Batching(_broadcast_for_all),
     cost=no_flops,
 )
 
@@ -272,6 +279,7 @@ def reduction(
         # Over no axes at all NumPy may give back what it got.
         aliases={0: 0},
         axes="axis",
+        batching=Batching.ALONG_AXIS,
         cost=lambda op: flops * flops_of_input(op),
         **facts,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, SMALL, DType, as_dtype, string, widened
@@ -44,6 +45,7 @@ cast_op = OpDef(
     computes_shapes=True,
     elements=lambda op, known: known(op.inputs[0]),
     for_strings="fb.strings.to_number(x) reads numbers",
+    batching=Batching.ELEMENTWISE,
     cost=elementwise(),
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.arguments import constant_operation, value_of
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -244,6 +245,7 @@ identity = OpDef(
     computes_shapes=True,
     elements=lambda op, known: known(op.inputs[0]),
     grad_takes_slices=True,
+    batching=Batching.ELEMENTWISE,
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 
@@ -273,6 +275,7 @@ stop_gradient = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("input",),
     is_identity=True,
+    batching=Batching.ELEMENTWISE,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
@@ -294,6 +297,7 @@ prevent_gradient = OpDef(
     grad=_prevented,
     aliases={0: 0},
     is_identity=True,
+    batching=Batching.ELEMENTWISE,
     cost=no_flops,
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
@@ -364,6 +368,7 @@ zeros_like_op = OpDef(
     kernel=_zeros_like,
     grad=NO_GRADIENT,
     keeps_finite=True,
+    batching=Batching.ELEMENTWISE,
     cost=no_flops,
 )
 
@@ -375,5 +380,6 @@ ones_like_op = OpDef(
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
     keeps_finite=True,
+    batching=Batching.ELEMENTWISE,
     cost=no_flops,
 )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import (
     Elements,
     Known,
@@ -249,6 +250,11 @@ def _part_elements(op: Operation, known: Known) -> Elements | None:
     return tuple(np.ravel(array[decoded(op.attributes["key"], ())]).tolist())
 
 
+def _part_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    key = (("slice", None, None, None), *op.attributes["key"])
+    return batch.again(op, [value.tensor for value in inputs], key=key)
+
+
 strided_slice_op = OpDef(
     "StridedSlice",
     "input: T, bounds: *bounds -> output: T",
@@ -262,6 +268,7 @@ strided_slice_op = OpDef(
     keeps_finite=True,
     computes_shapes=True,
     elements=_part_elements,
+    batching=Batching(_part_for_all),
     cost=no_flops,
 )
 

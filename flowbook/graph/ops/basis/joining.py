@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
+from flowbook.graph.definition.batching import JOINED, Batching
 from flowbook.graph.definition.inference import (
     Elements,
     Known,
@@ -98,6 +99,7 @@ concat_op = OpDef(
     computes_shapes=True,
     elements=_concatenated_elements,
     axis="axis",
+    batching=JOINED,
     cost=no_flops,
 )
 
@@ -221,6 +223,7 @@ split_op: OpDef[list[Tensor]] = OpDef(
     grad=lambda op, *dys: concat_op(list(dys), axis=op.attributes["axis"]),
     axis="axis",
     aliases=None,
+    batching=Batching.ALONG_AXIS,
     cost=no_flops,
 )
 
@@ -374,6 +377,7 @@ stack_op = OpDef(
     spreads_nonfinite=("values",),
     computes_shapes=True,
     elements=_stacked_elements,
+    batching=JOINED,
     cost=no_flops,
 )
 
@@ -427,6 +431,7 @@ unstack_op: OpDef[list[Tensor]] = OpDef(
     kernel=_unstack,
     grad=lambda op, *dys: stack_op(list(dys), axis=op.attributes["axis"]),
     aliases=None,
+    batching=Batching.ALONG_AXIS,
     cost=no_flops,
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
@@ -170,6 +171,11 @@ def _pad_gradient(op: Operation, dy: Tensor) -> Any:
     return inner, None, sum_op(dy) - sum_op(inner)
 
 
+def _padded_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    tensor, paddings, *constants = [value.tensor for value in inputs]
+    return batch.again(op, [tensor, batch.before([0, 0], paddings), *constants])
+
+
 pad_op = OpDef(
     "Pad",
     "tensor: T, paddings: I, constant_values: T -> output: T",
@@ -179,6 +185,7 @@ pad_op = OpDef(
     kernel=_pad,
     host_args=("paddings",),
     grad=_pad_gradient,
+    batching=Batching(_padded_for_all),
     cost=no_flops,
 )
 

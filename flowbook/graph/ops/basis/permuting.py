@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.definition.axes import axes_or_tensor, in_range
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.counted import counted
@@ -96,6 +97,13 @@ def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
     return transpose_op(dy, perm=perm)
 
 
+def _transposed_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    rank, perm = inputs[0].rank, op.attributes["perm"]
+    if perm is None:
+        perm = range(rank)[::-1]
+    return batch.again(op, [inputs[0].tensor], perm=(0, *[p % rank + 1 for p in perm]))
+
+
 transpose_op = OpDef(
     "Transpose",
     "a: T -> output: T",
@@ -107,6 +115,7 @@ transpose_op = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("a",),
     axes="perm",
+    batching=Batching(_transposed_for_all),
     cost=no_flops,
 )
 

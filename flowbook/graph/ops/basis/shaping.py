@@ -13,12 +13,14 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor
+from flowbook.graph.definition.batching import Batch, Batched, Batching, shifted
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -93,6 +95,10 @@ def _cast_shape(xp: Any, input: Any, out_type: Any) -> Any:
     return xp.array(input.shape, dtype=out_type.numpy)
 
 
+def _shape_of_each(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    return [batch.again(op, [inputs[0].tensor])[0][1:]]
+
+
 shape_op = OpDef(
     "Shape",
     "input: T -> output: out_type",
@@ -102,6 +108,7 @@ shape_op = OpDef(
     kernel=_cast_shape,
     grad=NO_GRADIENT,
     elements=lambda op, known: op.inputs[0].shape.dims,
+    batching=Batching(_shape_of_each, is_alike=True),
     cost=no_flops,
 )
 
@@ -184,6 +191,10 @@ def _index_dtype(dtype: Any) -> Any:
     return found
 
 
+def _rank_of_each(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    return [convert_to_tensor(inputs[0].rank)]
+
+
 rank_op = OpDef(
     "Rank",
     "input: T -> output: int32",
@@ -191,6 +202,7 @@ rank_op = OpDef(
     infer=scalar,
     kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
     elements=lambda op, known: (op.inputs[0].shape.rank,),
+    batching=Batching(_rank_of_each, is_alike=True),
     cost=no_flops,
 )
 
@@ -288,6 +300,10 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         ) from None
 
 
+def _reshaped_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    return batch.again(op, [inputs[0].tensor, batch.shape_for_all(op, inputs[1].tensor)])
+
+
 reshape_op: OpDef = OpDef(
     "Reshape",
     "tensor: T, shape: I -> output: T",
@@ -300,6 +316,7 @@ reshape_op: OpDef = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("tensor",),
     computes_shapes=True,
+    batching=Batching(_reshaped_for_all),
     cost=no_flops,
 )
 
@@ -354,6 +371,7 @@ expand_dims_op = OpDef(
     spreads_nonfinite=("input",),
     computes_shapes=True,
     axes="axis",
+    batching=Batching.ALONG_AXIS,
     cost=no_flops,
 )
 
@@ -404,6 +422,13 @@ def _squeeze(xp: Any, input: Any, axis: tuple[int, ...] | None) -> Any:
     return xp.squeeze(input, axis)
 
 
+def _squeezed_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+    axis = op.attributes["axis"]
+    if axis is None:
+        axis = tuple([i for i, dim in enumerate(op.inputs[0].shape) if dim == 1])
+    return batch.again(op, [inputs[0].tensor], axis=shifted(axis))
+
+
 squeeze_op = OpDef(
     "Squeeze",
     "input: T -> output: T",
@@ -416,6 +441,7 @@ squeeze_op = OpDef(
     spreads_nonfinite=("input",),
     computes_shapes=True,
     axes="axis",
+    batching=Batching(_squeezed_for_all),
     cost=no_flops,
 )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.scopes import within
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
@@ -45,6 +46,7 @@ check_numerics: OpDef = OpDef(
         dy, message=f"{op.attributes['message']}: the gradient with respect to it is not finite"
     ),
     aliases={0: 0},
+    batching=Batching.ELEMENTWISE,
     cost=elementwise(),
     doc="""The same value, or an error where it holds NaN or infinities.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
@@ -92,6 +93,7 @@ cholesky = OpDef(
     kernel=_cholesky,
     kinds=HOST,
     grad=_cholesky_gradient,
+    batching=Batching.LEADING,
     cost=cubic(1, 3),
     doc="""The lower triangular factor L of Hermitian positive definite matrices, `A = L L^H`.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, settled
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
@@ -120,6 +121,7 @@ diag_part_op = OpDef(
     kernel=_part,
     grad=_part_gradient,
     aliases={0: 0},
+    batching=Batching.LEADING,
     cost=no_flops,
 )
 
@@ -221,6 +223,7 @@ diag_op = OpDef(
     infer=_diag_shape,
     kernel=_diag,
     grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"]),
+    batching=Batching.LEADING,
     cost=no_flops,
 )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import MOVABLE, complex64, complex128, float32, float64
@@ -139,6 +140,7 @@ matrix_transpose_op: OpDef = OpDef(
     kernel=_transpose,
     grad=lambda op, dy: matrix_transpose_op(dy),
     aliases={0: 0},
+    batching=Batching.LEADING,
     cost=no_flops,
 )
 

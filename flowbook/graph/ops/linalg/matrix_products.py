@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.packing import packed
@@ -155,6 +156,7 @@ matmul_op = OpDef(
     kernel=_matmul,
     grad=_product_gradient,
     spreads_nonfinite=("a", "b"),
+    batching=Batching.ELEMENTWISE,
     cost=_product_flops,
 )
 

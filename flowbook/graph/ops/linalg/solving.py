@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -76,6 +77,7 @@ inverse_op = OpDef(
     kernel=_inverse,
     kinds=HOST,
     grad=_inverse_gradient,
+    batching=Batching.LEADING,
     cost=cubic(2),
 )
 
@@ -118,6 +120,7 @@ matrix_determinant = OpDef(
     infer=batch_shape,
     kernel=_determinant,
     grad=lambda op, dy: _scaled_inverse(dy * conjugate(op.outputs[0]), op.inputs[0]),
+    batching=Batching.LEADING,
     cost=cubic(2, 3),
     doc="""The determinants [...] of square matrices [..., n, n], of at least 32 bits.
 

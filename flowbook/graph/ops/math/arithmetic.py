@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.definition.batching import JOINED
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import (
@@ -320,6 +321,7 @@ add_n = OpDef(
     kernel=_add_n,
     grad=lambda op, dy: [dy] * len(op.inputs),
     spreads_nonfinite=("inputs",),
+    batching=JOINED,
     cost=lambda op: (len(op.inputs) - 1) * (op.outputs[0].shape.size or 0),
     doc="""The sum of a list of tensors of one dtype and shape. It does not broadcast.""",
     function="add_n",

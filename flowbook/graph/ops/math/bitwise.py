@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INTS
@@ -102,6 +103,7 @@ population_count = OpDef(
     T=INTS,
     infer=same_as_input,
     kernel=_population_count,
+    batching=Batching.ELEMENTWISE,
     cost=elementwise(),
     doc="""How many bits are set, elementwise; in negative numbers too, as two's complement.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, REALS, SMALL_FLOATS, DType, as_dtype
@@ -57,6 +58,7 @@ saturate_cast_op = OpDef(
     infer=same_as_input,
     kernel=_saturate,
     grad=_saturate_gradient,
+    batching=Batching.ELEMENTWISE,
     cost=elementwise(flops=3),
 )
 

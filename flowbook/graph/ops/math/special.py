@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
@@ -65,6 +66,7 @@ def _function(
         kernel=in_dtype(function) if isinstance(function, str) else function,
         grad=grad,
         keeps_zeros=keeps_zeros,
+        batching=Batching.ELEMENTWISE,
         cost=elementwise(flops=30),
         doc=doc,
         function=name,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
@@ -297,6 +298,7 @@ def _normalised(
         infer=_shape_with_axis,
         kernel=kernel,
         grad=grad,
+        batching=Batching.ALONG_AXIS,
         cost=elementwise(flops=14),
         **facts,
     )
@@ -371,6 +373,7 @@ bias_add_op = OpDef(
     kernel=_bias_add,
     grad=_bias_gradient,
     spreads_nonfinite=("value", "bias"),
+    batching=Batching.LEADING,
     cost=elementwise(),
 )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import OpDef
@@ -34,6 +35,7 @@ normal_distribution_op = OpDef(
     infer=same_as_input,
     kernel=lambda xp, x: xp.asarray(special_of(xp).ndtr(x)).astype(x.dtype, copy=False),
     grad=_normal_gradient,
+    batching=Batching.ELEMENTWISE,
     cost=elementwise(flops=20),
 )
 

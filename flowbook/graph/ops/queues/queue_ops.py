@@ -20,10 +20,11 @@ from flowbook.graph.model.touch import (
     FIFO_QUEUE,
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
+    PUTS,
     RANDOM_SHUFFLE_QUEUE,
     SAVED_QUEUE,
     STACK,
-    waits_for,
+    TAKES,
 )
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
@@ -52,21 +53,6 @@ random_shuffle_queue_op = owning_op(
 bucket_queue_op = owning_op("BucketQueue", BUCKET_QUEUE, **_QUEUE, sizes=REQUIRED)
 # The type of `fb.stack` is "Stack".
 stack_queue_op = owning_op("StackQueue", STACK, **_QUEUE)
-
-# The types of what owns a queue.
-OWNING = frozenset(
-    definition.type
-    for definition in (
-        fifo_queue_op,
-        saved_queue_op,
-        padding_fifo_queue_op,
-        priority_queue_op,
-        source_queue_op,
-        random_shuffle_queue_op,
-        bucket_queue_op,
-        stack_queue_op,
-    )
-)
 
 
 def _one_element(queue: Tensor, components: list[Tensor]) -> list[Shape]:
@@ -106,26 +92,12 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-# What takes elements out, and what puts some in; readers take the names of files.
-TAKING = (
-    "QueueDequeue",
-    "QueueDequeueBucket",
-    "QueueDequeueMany",
-    "QueueDequeueUpTo",
-    "ReaderRead",
-    "ReaderReadUpTo",
-)
-PUTTING = ("QueueEnqueue", "QueueEnqueueMany")
-
-_FOR_ROOM = waits_for(*TAKING)
-_FOR_ELEMENTS = waits_for(*PUTTING, "QueueClose")
-
 enqueue_op: OpDef[Operation] = waiting_op(
     "QueueEnqueue",
     "queue: resource, components: *components ->",
     infer=_one_element,
     kernel=lambda context, queue, *components: queue.enqueue(context, components),
-    touches=_FOR_ROOM,
+    touches=PUTS,
 )
 
 enqueue_many_op: OpDef[Operation] = waiting_op(
@@ -133,7 +105,7 @@ enqueue_many_op: OpDef[Operation] = waiting_op(
     "queue: resource, components: *components ->",
     infer=_rows,
     kernel=lambda context, queue, *components: queue.enqueue_many(context, components),
-    touches=_FOR_ROOM,
+    touches=PUTS,
 )
 
 
@@ -166,7 +138,7 @@ dequeue_op: OpDef[list[Tensor]] = waiting_op(
     attributes=_TYPED,
     infer=_element_shapes,
     kernel=lambda context, queue: queue.dequeue(context),
-    touches=_FOR_ELEMENTS,
+    touches=TAKES,
 )
 
 dequeue_many_op: OpDef[list[Tensor]] = waiting_op(
@@ -176,7 +148,7 @@ dequeue_many_op: OpDef[list[Tensor]] = waiting_op(
     infer=_batch_shapes,
     kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=False),
     host_args=("n",),
-    touches=_FOR_ELEMENTS,
+    touches=TAKES,
 )
 
 dequeue_up_to_op: OpDef[list[Tensor]] = waiting_op(
@@ -186,7 +158,7 @@ dequeue_up_to_op: OpDef[list[Tensor]] = waiting_op(
     infer=_shapes_up_to,
     kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=True),
     host_args=("n",),
-    touches=_FOR_ELEMENTS,
+    touches=TAKES,
 )
 
 
@@ -204,7 +176,7 @@ dequeue_bucket_op: OpDef[list[Tensor]] = waiting_op(
     kernel=lambda context, queue, length, is_less_enough: queue.dequeue_bucket(
         context, is_less_enough
     ),
-    touches=_FOR_ELEMENTS,
+    touches=TAKES,
 )
 
 close_op: OpDef[Operation] = waiting_op(

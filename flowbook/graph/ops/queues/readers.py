@@ -16,7 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import READER, Access, Touch
+from flowbook.graph.model.touch import READER, TAKES
 from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
@@ -77,7 +77,7 @@ def _check_names(queue: Tensor) -> None:
 
 
 # A reader waits at its queue, which has to be filled.
-_FOR_NAMES = Touch(Access.WAIT, 1, woken_by=("QueueEnqueue", "QueueEnqueueMany", "QueueClose"))
+_FOR_NAMES = TAKES._replace(argument=1)
 
 read_op: OpDef[tuple[Tensor, Tensor]] = waiting_op(
     "ReaderRead",

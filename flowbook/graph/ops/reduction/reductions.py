@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import axis_or_tensor, in_range, reduced
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
 from flowbook.graph.model.dtypes import bool as bool_
@@ -281,6 +282,7 @@ def _index_reduction(type: str, ufunc: str) -> OpDef:
         kernel=_index_of(ufunc),
         grad=NO_GRADIENT,
         axis="axis",
+        batching=Batching.ALONG_AXIS,
         cost=flops_of_input,
     )
 

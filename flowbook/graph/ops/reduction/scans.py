@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import axis_or_tensor, in_range
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
@@ -75,6 +76,7 @@ def _scan(
         kernel=kernel,
         grad=grad,
         axis="axis",
+        batching=Batching.ALONG_AXIS,
         cost=elementwise(flops),
     )
 
