@@ -80,12 +80,27 @@ def on_files(files: Files, config: Any) -> Files:
     spellings = File.generated(config, "spellings.md", content=_spellings())
     files.append(spellings)
     config["nav"] = [
-        {"Getting started": ["index.md", "installing.md", "concepts.md", "guide-overview.md"]},
+        {
+            "Getting started": [
+                *("index.md", "installing.md", "ten-minutes.md", "concepts.md"),
+                "guide-overview.md",
+            ]
+        },
         {"Tutorials": _pages(files, "tutorials/")},
-        {"Guides": sorted(set(_pages(files, "guide-")) - {"guide-overview.md"}, key=_place)},
+        {
+            "Guides": [
+                "recipes.md",
+                *sorted(set(_pages(files, "guide-")) - {"guide-overview.md"}, key=_place),
+            ]
+        },
         {"Examples": ["examples/index.md", *_pages(files, "examples/")]},
         {"Coming from": ["from-pytorch-and-jax.md", "from-tensorflow.md", "spellings.md"]},
-        {"Help": ["questions.md", "glossary.md", "changelog.md", "contributing.md"]},
+        {
+            "Help": [
+                *("troubleshooting.md", "errors.md", "questions.md", "glossary.md"),
+                *("changelog.md", "contributing.md"),
+            ]
+        },
         {"Reference": sections},
     ]
     return files

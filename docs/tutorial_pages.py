@@ -5,6 +5,7 @@ tests hold against what its cells do (`make test PHASES=notebooks`). Formulas be
 browsers draw by themselves.
 """
 
+import ast
 import base64
 import json
 import re
@@ -24,6 +25,8 @@ ORDER = (
 )
 # Texts of the repository that are pages too.
 TEXTS = ("CHANGELOG.md", "CONTRIBUTING.md")
+# What examples have drawn of themselves.
+DRAWN = "pictures/*.svg"
 PICTURES = {"image/svg+xml": "svg", "image/png": "png"}
 _LINK = re.compile(r"\]\((?!https?:)([^)]*)\)")
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
@@ -54,6 +57,9 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(page)
     for page, content in _examples():
         files.append(File.generated(config, f"examples/{page}.md", content=content))
+    for picture in sorted(EXAMPLES.glob(DRAWN)):
+        where = f"examples/{picture.relative_to(EXAMPLES)}"
+        files.append(File.generated(config, where, abs_src_path=str(picture)))
     for text in TEXTS:
         content = (ROOT / text).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, text.lower(), content=content))
@@ -65,9 +71,14 @@ def _examples() -> Iterator[tuple[str, str]]:
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     listed = listed.replace(".py)", ".md)").replace("../notebooks/", "../tutorials/")
     yield "index", listed.replace(".ipynb)", ".md)")
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", listed)
     for path in sorted(EXAMPLES.glob("*.py")):
         code = path.read_text(encoding="utf-8")
-        yield path.stem, f"# {path.stem}\n\n{_fenced(code, 'python')}\n"
+        shown = [
+            f"![{alt}]({picture})" for alt, picture in pictures if Path(picture).stem == path.stem
+        ]
+        what = (ast.get_docstring(ast.parse(code)) or "").partition("\n\n")[0]
+        yield path.stem, "\n\n".join([f"# {path.stem}", what, *shown, _fenced(code, "python")])
 
 
 def _place(name: str) -> tuple[int, str]:

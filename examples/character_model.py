@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 
 
 class CharacterModel:
@@ -60,7 +61,9 @@ def bits_by_frequency(training: Any, held_out: Any, letters: int) -> float:
     return float(-np.mean(np.log2(counts / counts.sum())[held_out]))
 
 
-def main(steps: int = 500, units: int = 64, length: int = 40, seed: int = 1) -> tuple[float, float]:
+def main(
+    steps: int = 500, units: int = 64, length: int = 40, seed: int = 1, figure: Any = None
+) -> tuple[float, float]:
     """Train; return what a held-out letter costs, and what it costs by frequency, in bits."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -74,17 +77,22 @@ def main(steps: int = 500, units: int = 64, length: int = 40, seed: int = 1) -> 
     bits = model.bits(text)
     step = fb.train.AdamOptimizer(1e-2).minimize(bits)
     written = model.written(alphabet.index("\n"), 300)
+    costs: dict[str, list[float]] = {"read": [], "never seen": []}
+    pieces = held_out[: len(held_out) // 100 * 100].reshape(-1, 100)
     with fb.Session() as sess:
-        for _ in range(steps):
+        for done in range(1, steps + 1):
             begins = rng.integers(len(training) - length, size=(32, 1))
-            sess.run(step, {text: training[begins + np.arange(length)]})
-        pieces = held_out[: len(held_out) // 100 * 100].reshape(-1, 100)
-        cost = float(sess.run(bits, {text: pieces}))
+            seen = {text: training[begins + np.arange(length)]}
+            costs["read"].append(sess.run([bits, step], seen)[0])
+            if done % 20 == 0:
+                costs["never seen"].append(float(sess.run(bits, {text: pieces})))
         print("".join(alphabet[code] for code in sess.run(written)))
     simple = bits_by_frequency(training, held_out, len(alphabet))
+    cost = costs["never seen"][-1]
+    figures.curves(figure, "bits a letter", steps, costs, by_chance=simple)
     print(f"{cost:.2f} bits a letter; by frequency {simple:.2f}")
     return cost, simple
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

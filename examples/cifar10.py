@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import flowbook as fb
+from examples import figures
 
 
 def _normal(stddev: float) -> Any:
@@ -82,7 +83,7 @@ def training_step(total: Any, rate: float = 0.1) -> Any:
         return averages.apply(total.graph.variables(trainable=True))
 
 
-def main(steps: int = 120, batch: int = 32, seed: int = 1) -> float:
+def main(steps: int = 120, batch: int = 32, seed: int = 1, figure: Any = None) -> float:
     """Train on digits, in colours that say nothing; return the share of held-out ones it knows."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -101,10 +102,11 @@ def main(steps: int = 120, batch: int = 32, seed: int = 1) -> float:
             rows = rng.integers(200, len(pixels), batch)
             sess.run(step, {images: pixels[rows], labels: answers[rows]})
         found = sess.run(logits, {images: pixels[:200]}).argmax(1)
+    figures.readings(figure, pixels[:50] / 2 + 0.5, found, answers)
     right = float(np.mean(found == answers[:200]))
     print(f"{right:.1%} of 200 digits that it has never seen are right")
     return right
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

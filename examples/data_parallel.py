@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import flowbook as fb
+from examples import figures
 
 
 def replicas(loss: Callable[..., Any], batch: Sequence[Any], devices: Sequence[str]) -> list[Any]:
@@ -64,7 +65,7 @@ def run_asynchronously(
             each.result()
 
 
-def main(steps: int = 300, batch: int = 64, seed: int = 1) -> float:
+def main(steps: int = 300, batch: int = 64, seed: int = 1, figure: Any = None) -> float:
     """Train two towers, each on a device; return the share of held-out digits that they know."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -91,10 +92,11 @@ def main(steps: int = 300, batch: int = 64, seed: int = 1) -> float:
             rows = rng.integers(200, len(pixels), batch)
             sess.run(step, {images: pixels[rows], labels: answers[rows]})
         found = sess.run(scores, {images: pixels[:200]}).argmax(1)
+    figures.readings(figure, pixels[:50].reshape(-1, 8, 8), found, answers)
     right = float(np.mean(found == answers[:200]))
     print(f"{right:.1%} of 200 digits that they have never seen are right")
     return right
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import flowbook as fb
+from examples import figures
 
 NOISE = 16
 PIXELS = 64
@@ -66,7 +67,9 @@ def energy_distance(some: Any, others: Any) -> Any:
     return 2 * apart(some, others) - apart(some, some) - apart(others, others)
 
 
-def main(steps: int = 3000, batch: int = 64, seed: int = 1) -> tuple[float, float]:
+def main(
+    steps: int = 3000, batch: int = 64, seed: int = 1, figure: Any = None
+) -> tuple[float, float]:
     """Train; return the distance to held-out digits before and afterwards."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -80,13 +83,15 @@ def main(steps: int = 3000, batch: int = 64, seed: int = 1) -> tuple[float, floa
     distance = energy_distance(drawn, held_out)
 
     with fb.Session() as sess:
-        before = sess.run(distance, {count: 200})
+        before, noise = sess.run([distance, drawn], {count: 200})
         for _ in range(steps):
             sess.run(step, {written: rng.choice(training, batch)})
-        after = sess.run(distance, {count: 200})
+        after, learnt = sess.run([distance, drawn], {count: 200})
+    shown = {"at first": noise, "learnt": learnt, "written by people": held_out}
+    figures.rows(figure, {name: x[:16].reshape(-1, 8, 8) for name, x in shown.items()})
     print(f"energy distance {before:.3f} before, {after:.3f} after {steps} steps")
     return float(before), float(after)
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 
 
 def acquaintances(
@@ -41,11 +42,27 @@ def graph_convolution(propagated: Any, x: Any, units: int, activation: Any = Non
     return fb.layers.dense(mixed, units, activation, name="graph_convolution")
 
 
-def main(steps: int = 100, people: int = 120, groups: int = 4, seed: int = 1) -> float:
+def draw(figure: Any, is_known: Any, of: Any, found: Any) -> None:
+    """Draw who knows whom, each group by itself, in the colours of the groups that were found."""
+    at = np.exp(2j * np.pi * of / (of.max() + 1))
+    at = at + 0.45 * np.exp(2j * np.pi * np.arange(len(of)) / len(of))
+    with figures.axes(figure, size=(4, 4)) as drawn:
+        # One line for all: a NaN interrupts it.
+        ends = np.pad(at[np.argwhere(np.triu(is_known))], [(0, 0), (0, 1)], constant_values=np.nan)
+        drawn.plot(ends.real.ravel(), ends.imag.ravel(), color="#8884", linewidth=0.5)
+        colours = [figures.COLOURS[group] for group in found]
+        drawn.scatter(at.real, at.imag, c=colours, zorder=2)
+        drawn.axis("off")
+
+
+def main(
+    steps: int = 100, people: int = 120, groups: int = 4, seed: int = 1, figure: Any = None
+) -> float:
     """Train; return the share of the others whose group is found."""
     fb.set_random_seed(seed)
     of = np.arange(people) % groups
-    propagated = propagation(acquaintances(of, np.random.default_rng(seed)))
+    is_known = acquaintances(of, np.random.default_rng(seed))
+    propagated = propagation(is_known)
 
     # Nobody has features but oneself.
     hidden = graph_convolution(propagated, fb.eye(people), 16, fb.tanh)
@@ -57,10 +74,11 @@ def main(steps: int = 100, people: int = 120, groups: int = 4, seed: int = 1) ->
     with fb.Session() as sess:
         for _ in range(steps):
             sess.run(step)
-        right = float(sess.run(share))
+        right, found_of = sess.run([share, fb.argmax(scores, 1)])
+    draw(figure, is_known, of, found_of)
     print(f"{right:.0%} are in the right group; by chance {1 / groups:.0%} would be")
-    return right
+    return float(right)
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

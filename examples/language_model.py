@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 
 
 class LanguageModel(NamedTuple):
@@ -73,7 +74,7 @@ def training_step(loss: Any, rate: Any = 1.0, largest_norm: float = 5.0) -> Any:
     return optimizer.apply_gradients(list(zip(clipped, variables, strict=True)))
 
 
-def main(steps: int = 800, seed: int = 1) -> tuple[float, float]:
+def main(steps: int = 800, seed: int = 1, figure: Any = None) -> tuple[float, float]:
     """Train on a module of Python's; return perplexities: of held-out words, and by frequency."""
     fb.set_random_seed(seed)
     text = re.findall(r"\w+|\S|\n *", inspect.getsource(argparse))
@@ -89,21 +90,26 @@ def main(steps: int = 800, seed: int = 1) -> tuple[float, float]:
     step = training_step(model.loss, rate=4.0)
     state = [each for pair in model.initial_state for each in pair]
     final = [each for pair in model.final_state for each in pair]
+    starts = np.linspace(0, cut - 20, 20).astype(int)[:, None] + np.arange(20)
+    unseen = {words: held_out[0][starts], targets: held_out[0][starts + 1]}
+    costs: dict[str, list[float]] = {"read": [], "never seen": []}
     with fb.Session() as sess:
         kept: dict[Any, Any] = {}
         for i in range(steps):
             at = 20 * i % (cut - 21)
             batch = {words: rows[:, at : at + 20], targets: rows[:, at + 1 : at + 21]}
-            _, after = sess.run([step, final], {**batch, **kept})
+            cost, _, after = sess.run([model.loss, step, final], {**batch, **kept})
+            costs["read"].append(float(np.exp(cost)))
+            if i % 20 == 19:
+                costs["never seen"].append(float(np.exp(sess.run(model.loss, unseen))))
             kept = dict(zip(state, after, strict=True)) if at + 41 < cut else {}
-        starts = np.linspace(0, cut - 20, 20).astype(int)[:, None] + np.arange(20)
-        fed = {words: held_out[0][starts], targets: held_out[0][starts + 1]}
-        perplexity = float(np.exp(sess.run(model.loss, fed)))
     frequency = (np.bincount(rows.ravel(), minlength=500) + 1) / (rows.size + 500)
     simple = float(np.exp(-np.log(frequency[held_out[0]]).mean()))
+    perplexity = costs["never seen"][-1]
+    figures.curves(figure, "perplexity", steps, costs, by_chance=simple)
     print(f"perplexity {perplexity:.0f} of words that it has never seen; by frequency {simple:.0f}")
     return perplexity, simple
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import flowbook as fb
+from examples import figures
 
 # Which maps of S2 each map of C3 looks at (table I there).
 _SEEN = (
@@ -88,7 +89,7 @@ def loss(penalties: Any, labels: Any) -> Any:
     return fb.reduce_mean(right + others)
 
 
-def main(steps: int = 200, batch: int = 32, seed: int = 1) -> float:
+def main(steps: int = 200, batch: int = 32, seed: int = 1, figure: Any = None) -> float:
     """Train; return the share of held-out digits that it knows."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -106,10 +107,11 @@ def main(steps: int = 200, batch: int = 32, seed: int = 1) -> float:
             rows = rng.integers(200, len(pixels), batch)
             sess.run(step, {images: pixels[rows, ..., None], labels: answers[rows]})
         found = sess.run(penalties, {images: pixels[:200, ..., None]}).argmin(1)
+    figures.readings(figure, pixels[:50], found, answers)
     right = float(np.mean(found == answers[:200]))
     print(f"{right:.1%} of 200 digits that it has never seen are right")
     return right
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

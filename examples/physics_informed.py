@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 
 SPREAD = 0.1
 
@@ -59,7 +60,7 @@ def loss(u: Temperature, inside: int, edge: int, rng: np.random.Generator) -> An
     )
 
 
-def main(iterations: int = 1000, seed: int = 1) -> float:
+def main(iterations: int = 1000, seed: int = 1, figure: Any = None) -> float:
     """Solve it; return the largest error on a grid."""
     fb.set_random_seed(seed)
     u = Temperature()
@@ -68,10 +69,16 @@ def main(iterations: int = 1000, seed: int = 1) -> float:
     x, t = (part.ravel() for part in np.meshgrid(*[np.linspace(0, 1, 41, dtype=np.float32)] * 2))
     with fb.Session() as sess:
         result = optimizer.minimize(sess)
-        error = float(np.max(np.abs(sess.run(u(x, t)) - solution(x, t))))
+        found, right = sess.run(u(x, t)), solution(x, t)
+    error = float(np.max(np.abs(found - right)))
+    with figures.axes(figure, "place", "temperature") as drawn:
+        for colour, moment in zip(figures.COLOURS, (0.0, 0.5, 1.0), strict=False):
+            now = t == np.float32(moment)
+            drawn.plot(x[now], found[now], color=colour, label=f"at the time {moment}")
+            drawn.plot(x[now][::4], right[now][::4], "o", color=colour, markersize=3)
     print(f"loss {result.loss:.1e} after {result.iterations} iterations; largest error {error:.4f}")
     return error
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

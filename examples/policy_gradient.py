@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import flowbook as fb
+from examples import figures
 from examples.cart_pole import LONGEST, episode, moments_up, network
 
 
@@ -32,15 +33,18 @@ def training_step(
     return fb.train.AdamOptimizer(rate).minimize(loss), moments_up(up)
 
 
-def main(steps: int = 40, longest: int = LONGEST, seed: int = 1) -> tuple[float, float]:
+def main(
+    steps: int = 40, longest: int = LONGEST, seed: int = 1, figure: Any = None
+) -> tuple[float, float]:
     """Train; return how many moments poles stay up before and afterwards."""
     fb.set_random_seed(seed)
     step, lasted = training_step(network("policy"), longest=longest)
     with fb.Session() as sess:
         moments = [float(sess.run([lasted, step])[0]) for _ in range(steps)]
+    figures.curves(figure, "moments that poles stay up", steps, {"learning": moments}, by_chance=22)
     print(f"poles stay up for {moments[0]:.0f} moments before, {moments[-1]:.0f} afterwards")
     return moments[0], moments[-1]
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

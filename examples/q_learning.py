@@ -10,7 +10,10 @@ Source: Mnih et al., "Human-level control through deep reinforcement learning", 
 
 from __future__ import annotations
 
+from typing import Any
+
 import flowbook as fb
+from examples import figures
 from examples.cart_pole import begin, episode, is_up, moments_up, network, roll
 
 
@@ -66,20 +69,22 @@ class QLearning:
             self.step = fb.group(*follow, fb.assign(carts, again), fb.assign_add(moment, 1))
 
 
-def main(steps: int = 2000, seed: int = 1) -> tuple[float, float]:
+def main(steps: int = 2000, seed: int = 1, figure: Any = None) -> tuple[float, float]:
     """Train; return how many moments poles stay up before and afterwards."""
     fb.set_random_seed(seed)
     learning = QLearning()
     _, _, up = episode(lambda carts: fb.argmax(learning.values(carts), 1), 32)
     lasted = moments_up(up)
     with fb.Session() as sess:
-        before = float(sess.run(lasted))
-        for _ in range(steps):
+        moments = [float(sess.run(lasted))]
+        for done in range(1, steps + 1):
             sess.run(learning.step)
-        after = float(sess.run(lasted))
-    print(f"poles stay up for {before:.0f} moments before, {after:.0f} afterwards")
-    return before, after
+            if done % 100 == 0:
+                moments.append(float(sess.run(lasted)))
+    figures.curves(figure, "moments that poles stay up", steps, {"learning": moments}, by_chance=22)
+    print(f"poles stay up for {moments[0]:.0f} moments before, {moments[-1]:.0f} afterwards")
+    return moments[0], moments[-1]
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 
 
 class Sizes(NamedTuple):
@@ -79,13 +80,9 @@ def _embedded(table: Any, tokens: Any, width: int) -> Any:
 
 
 def _table(vocabulary: int, width: int) -> Any:
+    """The embeddings, which serve as the last layer's weights, too."""
     start = fb.random_normal([vocabulary, width], stddev=width**-0.5)
     return fb.Variable(start, name="embeddings")
-
-
-def _logits(x: Any, table: Any) -> Any:
-    """The embeddings serve as the last layer's weights, too."""
-    return fb.tensordot(x, fb.transpose(table), 1)
 
 
 def translate(
@@ -115,7 +112,7 @@ def translate(
     for layer in range(sizes.layers):
         with fb.name_scope(f"decoder{layer}"):
             x = decoder_layer(x, memory, sizes, rate, training)
-    return _logits(x, table)
+    return fb.tensordot(x, fb.transpose(table), 1)
 
 
 def language_model(tokens: Any, vocabulary: int, sizes: Sizes = SMALL) -> Any:
@@ -125,10 +122,10 @@ def language_model(tokens: Any, vocabulary: int, sizes: Sizes = SMALL) -> Any:
     for layer in range(sizes.layers):
         with fb.name_scope(f"layer{layer}"):
             x = decoder_layer(x, None, sizes)
-    return _logits(x, table)
+    return fb.tensordot(x, fb.transpose(table), 1)
 
 
-def main(steps: int = 400, seed: int = 1) -> float:
+def main(steps: int = 400, seed: int = 1, figure: Any = None) -> float:
     """Learn to write numbers backwards; return the share of digits that are right in new ones."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -137,13 +134,16 @@ def main(steps: int = 400, seed: int = 1) -> float:
     loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=logits)
     step = fb.train.AdamOptimizer(2e-3).minimize(loss)
     share = fb.reduce_mean(fb.cast(fb.equal(fb.argmax(logits, 2, fb.int32), target), fb.float32))
+    shares = []
     with fb.Session() as sess:
         for count in [32] * steps + [200]:  # The last ones are read before it learns from them.
             numbers = rng.integers(1, 11, (count, 6))
-            right, _ = sess.run([share, step], {source: numbers, target: numbers[:, ::-1]})
-    print(f"{right:.1%} of the digits of new numbers are right, backwards; by chance 10%")
-    return float(right)
+            feeds = {source: numbers, target: numbers[:, ::-1]}
+            shares.append(float(sess.run([share, step], feeds)[0]))
+    figures.curves(figure, "share of digits right", steps, {"new numbers": shares}, by_chance=0.1)
+    print(f"{shares[-1]:.1%} of the digits of new numbers are right, backwards; by chance 10%")
+    return shares[-1]
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

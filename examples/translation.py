@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
-from examples import decoding
+from examples import decoding, figures
 from examples.numbers_in_words import END, START, SYMBOLS, WORDS, batch_of, drawn, in_digits
 
 
@@ -102,7 +102,7 @@ def training_step(loss: Any, steps: int, rate: float = 5e-3) -> Any:
     return optimizer.minimize(loss, done)
 
 
-def main(steps: int = 600, batch: int = 64, seed: int = 1) -> dict[str, float]:
+def main(steps: int = 600, batch: int = 64, seed: int = 1, figure: Any = None) -> dict[str, float]:
     """Train, and tell for each way of writing how many held-out numbers it translates right."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -117,21 +117,22 @@ def main(steps: int = 600, batch: int = 64, seed: int = 1) -> dict[str, float]:
         "beam search": decoding.beam_search(model, 4).symbols[:, 0],
     }
     right = {}
-    start = time.perf_counter()
+    start, losses = time.perf_counter(), []
     with fb.Session() as sess:
         for done in range(1, steps + 1):
             sources, targets = batch_of(drawn(batch, rng, is_held_out=False))
-            found, _ = sess.run([loss, step], {source: sources, target: targets})
+            losses.append(sess.run([loss, step], {source: sources, target: targets})[0])
             if done % 100 == 0:
-                print(f"{done} steps, {time.perf_counter() - start:.0f} s: loss {found:.4f}")
+                print(f"{done} steps, {time.perf_counter() - start:.0f} s: loss {losses[-1]:.4f}")
         numbers = np.unique(drawn(1000, rng, is_held_out=True))
         sources, _ = batch_of(numbers)
         for way, symbols in ways.items():
             digits = in_digits(sess.run(symbols, {source: sources}))
             right[way] = float(np.mean([a == str(b) for a, b in zip(digits, numbers, strict=True)]))
             print(f"{way}: {right[way]:.1%} of {len(numbers)} are right")
+    figures.curves(figure, "loss of a digit", steps, {"new numbers": losses})
     return right
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

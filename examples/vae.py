@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import flowbook as fb
+from examples import figures
 
 PIXELS = 64
 
@@ -55,7 +56,13 @@ def likelihood_of_independent_pixels(training: Any, held_out: Any) -> float:
     return float(np.mean(np.sum(held_out * np.log(dark) + (1 - held_out) * np.log(1 - dark), 1)))
 
 
-def main(steps: int = 3000, batch: int = 64, seed: int = 1) -> tuple[float, float]:
+def _dark(logits: Any) -> Any:
+    return 1 / (1 + np.exp(-logits))
+
+
+def main(
+    steps: int = 3000, batch: int = 64, seed: int = 1, figure: Any = None
+) -> tuple[float, float]:
     """Train; return the bound for held-out digits, and what independent pixels would give."""
     fb.set_random_seed(seed)
     rng = np.random.default_rng(seed)
@@ -68,11 +75,14 @@ def main(steps: int = 3000, batch: int = 64, seed: int = 1) -> tuple[float, floa
     with fb.Session() as sess:
         for _ in range(steps):
             sess.run(step, {images: rng.choice(training, batch)})
-        bound = float(sess.run(model.bound, {images: held_out}))
+        bound, logits = sess.run([model.bound, model.logits], {images: held_out})
+        invented = sess.run(model.logits, {model.codes: rng.normal(size=[16, 8])})
+    shown = {"never seen": held_out, "by their codes": _dark(logits), "invented": _dark(invented)}
+    figures.rows(figure, {name: x[:16].reshape(-1, 8, 8) for name, x in shown.items()})
     simple = likelihood_of_independent_pixels(training, held_out)
     print(f"{bound:.2f} nats an image; with independent pixels {simple:.2f}")
-    return bound, simple
+    return float(bound), simple
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import flowbook as fb
+from examples import figures
 from examples.numbers_in_words import WORDS, drawn, in_words
 
 
@@ -70,7 +71,7 @@ def batches(
         yield words[at].astype(np.int32), words[at + by].astype(np.int64)[:, None]
 
 
-def main(steps: int = 3000, seed: int = 1) -> tuple[float, float]:
+def main(steps: int = 3000, seed: int = 1, figure: Any = None) -> tuple[float, float]:
     """Train; return which share of the words is nearest to its kind before and afterwards."""
     fb.set_random_seed(seed)
     numbers = drawn(20_000, np.random.default_rng(seed), is_held_out=False)
@@ -90,10 +91,18 @@ def main(steps: int = 3000, seed: int = 1) -> tuple[float, float]:
         before = float(sess.run(share))
         for _ in range(steps):
             sess.run(step, dict(zip((words, contexts), next(read), strict=True)))
-        after = float(sess.run(share))
+        after, learnt = sess.run([share, model.embeddings])
+    learnt = learnt[counted] / np.linalg.norm(learnt[counted], axis=1, keepdims=True)
+    # The plane in which they are spread most.
+    places = (learnt - learnt.mean(0)) @ np.linalg.svd(learnt - learnt.mean(0))[2][:2].T
+    with figures.axes(figure, size=(5, 4)) as plane:
+        plane.scatter(*places.T, c=[figures.COLOURS[kind] for kind in kinds[counted]])
+        for word, place in zip(counted, places, strict=True):
+            plane.annotate(WORDS[word], place, (3, 3), textcoords="offset points", fontsize=7)
+        plane.axis("off")
     print(f"{before:.0%} are nearest to their kind before, {after:.0%} after {steps} steps")
-    return before, after
+    return before, float(after)
 
 
 if __name__ == "__main__":
-    main()
+    figures.run(main)

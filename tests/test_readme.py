@@ -8,30 +8,45 @@ from pathlib import Path
 
 import pytest
 
+import flowbook as fb
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INSTALLING = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def chains(page: str) -> list[list[tuple[str, str]]]:
+    """The programs of a page, each with what it prints, by those that go on from one another.
+
+    A program that imports Flowbook begins anew.
+    """
+    found: list[list[tuple[str, str]]] = []
+    for each in re.findall(r"```python\n(.*?)```\n+(?:```\n(.*?)```)?", page, re.DOTALL):
+        if "import flowbook" in each[0]:
+            found.append([])
+        found[-1].append(each)
+    return found
+
+
 EXAMPLES = [
-    pytest.param(program, printed, id=f"{page.stem}-{number}")
+    pytest.param(chain, id=f"{page.stem}-{number}")
     for page in PAGES
-    for number, (program, printed) in enumerate(
-        re.findall(
-            r"```python\n(.*?)```\n+(?:```\n(.*?)```)?", page.read_text(encoding="utf-8"), re.DOTALL
-        )
-    )
+    for number, chain in enumerate(chains(page.read_text(encoding="utf-8")))
 ]
 
 
 @pytest.mark.usefixtures("own_kinds_of_devices")
-@pytest.mark.parametrize(("program", "printed"), EXAMPLES)
-def test_an_example_prints_what_the_page_says(program: str, printed: str) -> None:
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(program, {})
-    assert output.getvalue() == printed
+@pytest.mark.parametrize("chain", EXAMPLES)
+def test_an_example_prints_what_the_page_says(chain: list[tuple[str, str]]) -> None:
+    names: dict[str, object] = {}
+    for program, printed in chain:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(program, names)
+        assert output.getvalue() == printed, program
 
 
 def requirements() -> dict[str, set[str]]:
@@ -61,6 +76,12 @@ def test_table_lists_every_dependency_and_what_installs_it() -> None:
     for name, groups in requirements().items():
         assert name in listed, f"{name} is missing in the guide's table"
         assert all(group in listed[name] for group in groups), name
+
+
+def test_each_error_has_its_place() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"\w+", "".join(re.findall(r"^## .*\n", page, re.MULTILINE))))
+    assert set(fb.errors.__all__) - {"OpError"} <= headings
 
 
 def test_links_lead_somewhere() -> None:

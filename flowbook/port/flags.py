@@ -33,7 +33,7 @@ _DEFINES = m.SimpleStatementLine(
 
 def is_flag(path: str) -> bool:
     """Whether a name of TensorFlow's is one of those that `with_argparse` is sure of."""
-    name = path.removeprefix("app.").partition("flags.")[2]
+    name = path.removeprefix("app.").partition("flags.")[2].partition(".")[0]
     return path.removeprefix("app.") == "flags" or name in (*_TYPES, "FLAGS")
 
 
@@ -54,10 +54,14 @@ def with_argparse(module: cst.Module, here: str) -> cst.Module:
     parser = "flag_parser"
     body: list[Any] = []
     name = "FLAGS"
+    modules = {f"{here}.app.flags", f"{here}.flags"}
     for i, statement in enumerate(module.body):
-        taken = _flags_name(statement, here)
-        if taken is not None:
-            name = taken or name
+        called, value = _assigned(statement)
+        if value in modules:
+            modules.add(called)
+            body.append(_in_place_of(statement, "pass"))
+        elif value.removesuffix(".FLAGS") in modules:
+            name = called
             body.append(_in_place_of(statement, "pass"))
         elif i in places:
             body.append(_in_place_of(statement, _argument(statement, parser)))
@@ -68,7 +72,9 @@ def with_argparse(module: cst.Module, here: str) -> cst.Module:
     first = places[0]
     made = cst.parse_statement(f"{parser} = argparse.ArgumentParser()")
     body[first:first] = [made]
-    return with_import(module.with_changes(body=_without_passes(body)), "argparse")
+    module = module.with_changes(body=_without_passes(body))
+    read = m.Attribute(attr=m.Name("FLAGS"), value=m.MatchIfTrue(lambda n: _code(n) in modules))
+    return with_import(m.replace(module, read, cst.Name(name)), "argparse")  # type: ignore[arg-type]
 
 
 def with_import(module: cst.Module, name: str) -> cst.Module:
@@ -89,26 +95,16 @@ _IMPORT = m.SimpleStatementLine(
 )
 
 
-def _flags_name(statement: cst.CSTNode, here: str) -> str | None:
-    """What a statement calls the flags; "" if it only names the module; None if it does neither."""
-    matched = m.extract(
-        statement,
-        m.SimpleStatementLine(
-            body=[
-                m.Assign(
-                    [m.AssignTarget(m.SaveMatchedNode(m.Name(), "name"))],
-                    m.SaveMatchedNode(m.Attribute(), "value"),
-                )
-            ]
-        ),
-    )
-    if matched is None:
-        return None
-    path = cst.Module([]).code_for_node(matched["value"])  # type: ignore[arg-type]
-    if path in (f"{here}.app.flags", f"{here}.flags"):
-        return ""
-    is_flags = path in (f"{here}.app.flags.FLAGS", f"{here}.flags.FLAGS", "flags.FLAGS")
-    return matched["name"].value if is_flags else None  # type: ignore[union-attr]
+def _assigned(statement: cst.CSTNode) -> tuple[str, str]:
+    """The name that a statement gives a value, and the code of that; empty if it does no such."""
+    name, value = m.SaveMatchedNode(m.Name(), "name"), m.SaveMatchedNode(m.DoNotCare(), "value")
+    assign = m.Assign([m.AssignTarget(name)], value)
+    matched: Any = m.extract(statement, m.SimpleStatementLine(body=[assign]))
+    return (matched["name"].value, _code(matched["value"])) if matched else ("", "")
+
+
+def _code(node: Any) -> str:
+    return cst.Module([]).code_for_node(node)
 
 
 def _given(statement: Any) -> dict[str, Any] | None:
@@ -132,9 +128,8 @@ def _kind(call: cst.Call) -> str:
 
 def _argument(statement: Any, parser: str) -> str:
     given: Any = _given(statement)
-    code = cst.Module([]).code_for_node
     name, kind = given["name"].evaluated_value, _TYPES[_kind(statement.body[0].value)]
-    told = [f"{key}={code(given[key])}" for key in ("default", "choices", "help") if key in given]
+    told = [f"{key}={_code(given[key])}" for key in ("default", "choices", "help") if key in given]
     return f'{parser}.add_argument("--{name}", type={kind}, {", ".join(told)})'
 
 

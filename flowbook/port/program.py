@@ -76,11 +76,12 @@ def ported(text: str) -> Ported:
     if porter.is_logging:
         changed = with_import(changed, "logging")
     code = with_argparse(changed, porter.here).code
-    defined = set(re.findall(r"\w*DEFINE_.*", code))
+    of_flags = re.compile(r"\w*DEFINE_.*|(?<=[.])flags\b.*")
+    there = set(of_flags.findall(code))
     porter.left += [
         Left(line, "flags: Python's argparse")
         for line, said in enumerate(text.splitlines(), 1)
-        if defined.intersection(re.findall(r"\w*DEFINE_.*", said))
+        if there.intersection(of_flags.findall(said))
     ]
     return Ported(code, sorted(set(porter.left)))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import flowbook as fb
 from tests.browser.lab import Lab
 from tests.browser.test_summary_view import TWO_RUNS
 from tests.browser.test_tensor_fetch import MODEL, SESSION
-from tests.browser.view import select_output
+from tests.browser.view import exported, select_output
 from tests.need import requires
 
 pytestmark = [
@@ -35,6 +37,18 @@ SET = """(chosen) => {
 }"""
 
 
+# Has canvases note how large on the screen they write each text.
+NOTE = """() => {
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    window.written = {};
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        const size = parseFloat(/([\\d.]+)px/.exec(this.font)[1]);
+        window.written[text] = (size * this.getTransform().d) / devicePixelRatio;
+        write.call(this, text, ...where);
+    };
+}"""
+
+
 def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, page: Any) -> None:
     charts = TWO_RUNS + "fb.SummaryView(history)"
     lab.write("fonts", MODEL + SESSION + "fb.GraphView(sess)", charts)
@@ -56,3 +70,15 @@ def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, page: Any) -> 
     for view, written in zip((graph, summaries), before, strict=True):
         for family, sizes in view.evaluate(WRITTEN).items():
             assert sizes == pytest.approx([2 * size for size in written[family]], abs=0.1)
+
+
+def test_names_in_the_picture_of_a_graph_grow_with_the_page_s_text(
+    page: Any, tmp_path: Path
+) -> None:
+    page.add_init_script(f"({NOTE})()")
+    fb.square(fb.placeholder(fb.float32, name="number"), name="square")
+    exported(page, fb.get_default_graph(), tmp_path)
+    as_large = "(size) => Math.abs(window.written.square / (1.15 * size) - 1) < 0.01"
+    for size in (13, 19):
+        page.evaluate(SET, {"ui-font-size1": f"{size}px"})
+        page.wait_for_function(as_large, arg=size)

@@ -12,6 +12,7 @@ from examples import (
     cifar10,
     data_parallel,
     gan,
+    googlenet,
     graph_convolution,
     language_model,
     lenet,
@@ -47,6 +48,11 @@ def test_lenet_reads_digits() -> None:
 
 def test_cifar10_reads_digits() -> None:
     assert cifar10.main(steps=50) > 0.25
+
+
+def test_a_thin_googlenet_learns_digits() -> None:
+    # It takes a while to begin.
+    assert googlenet.main(steps=50) > 0.2
 
 
 def test_a_language_model_learns_which_words_there_are() -> None:

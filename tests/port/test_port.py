@@ -1,6 +1,8 @@
 """What is ported, what is left to a person, and the command line."""
 
+import functools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import flowbook as fb
+from flowbook._renamed import INSTEAD, INSTEAD_IN
 from flowbook.port.__main__ import main
 from tests.need import requires
 
@@ -130,6 +134,8 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("def f():\n  sess = tf.Session()\ndef g():\n  x.eval()", 5, "eval: sess.run(...)"),
         ("tf.app.flags.DEFINE_multi_float('a', 'b', 'c')", 2, "flags: Python's argparse"),
         ("F = tf.flags\nF.DEFINE_string('a', *b)\nF.DEFINE_string('c', 'd')", 3, "flags: Python's"),
+        ("tf.app.flags.FLAGS.a", 2, "flags: Python's argparse"),
+        ("F = tf.flags\nuse(F)", 2, "flags: Python's argparse"),
         ("FLAGS = tf.flags.FLAGS\nFLAGS._parse_flags()", 3, "FLAGS._parse_flags: vars(FLAGS)"),
         ("from tensorflow.examples import mnist", 2, "tensorflow.examples: there is no such"),
         ("tf.nonsense(1)", 2, "nonsense: there is no such name"),
@@ -213,6 +219,13 @@ def test_a_name_that_is_taken_is_not_given_again() -> None:
     assert port(IMPORT + "fb = tf.sub(a, b)").text == (
         "import flowbook\nfb = flowbook.subtract(a, b)"
     )
+
+
+@requires(module="libcst")
+@pytest.mark.parametrize("read", ["F.FLAGS.rate", "tf.flags.FLAGS.rate", "tf.app.flags.FLAGS.rate"])
+def test_flags_are_read_by_whatever_name(read: str) -> None:
+    code = ported(f"F = tf.flags\nF.DEFINE_float('rate', 0.1, 'how fast')\nprint({read})\n")
+    assert code.splitlines()[-1] == "print(FLAGS.rate)"
 
 
 @requires(module="libcst")
@@ -308,3 +321,16 @@ def test_without_libcst_it_says_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
     assert "pip install libcst" in done.stderr
+
+
+@requires(module="libcst")
+def test_what_takes_the_place_of_each_renamed_name_exists() -> None:
+    from flowbook.port.program import ported as port
+
+    tables = {"": INSTEAD, **INSTEAD_IN}
+    spelt = [f"{s}.{name}" if s else name for s, table in tables.items() for name in table]
+    result = port("\n".join([IMPORT, "x = 1", *(f"tf.{name}(x)" for name in spelt)]))
+    told = {left.text.partition(":")[0] for left in result.left} | {"flags"}
+    assert len(told) < len(spelt) / 2
+    for name in set(re.findall(r"\bfb\.([\w.]+)\(", result.text)) - told:
+        assert functools.reduce(getattr, name.split("."), fb), name

@@ -4,7 +4,7 @@
 
 import { cardOf } from "../core/card.js";
 import { Palette, likenessPalette } from "../core/colours.js";
-import { isOpenable } from "../core/faces.js";
+import { TITLE_SIZE, isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
 import { Group, Tints, differenceMark, differences } from "../core/overlay.js";
@@ -145,7 +145,11 @@ export class GraphView {
     this.#painter = new Painter(this.#canvas);
     this.#theme = readTheme(this.root);
     this.#arranger = new Arranger(() => this.#theme.font);
-    this.#viewport = new Viewport(() => this.#room(), () => this.#redraw());
+    this.#viewport = new Viewport(
+      () => this.#room(),
+      () => this.#theme.size / TITLE_SIZE,
+      () => this.#redraw(),
+    );
     this.#listen();
   }
 
@@ -628,9 +632,14 @@ export class GraphView {
     this.#ends.push(() => filled.disconnect(), () => changed.disconnect());
     this.#ends.push(
       onThemeChange(this.root, () => {
+        const { size } = this.#theme;
         this.#theme = readTheme(this.root);
         this.#painter.forgetPaints();
         this.#showKey();
+        if (this.#scene && this.#theme.size !== size) {
+          this.#takeHeight();
+          this.#viewport.follow(this.#scene);
+        }
         this.#redraw();
       }),
     );

@@ -11,6 +11,8 @@ export interface Theme {
   readonly accent: string;
   readonly stale: string;
   readonly font: string;
+  /** How large text is, in pixels. */
+  readonly size: number;
 }
 
 export function readTheme(element: HTMLElement): Theme {
@@ -36,6 +38,7 @@ export function readTheme(element: HTMLElement): Theme {
     accent: colour("--fb-accent"),
     stale: colour("--fb-stale"),
     font: style.fontFamily,
+    size: parseFloat(style.fontSize),
   };
   probe.remove();
   return theme;
@@ -64,6 +67,8 @@ export function onThemeChange(element: HTMLElement, changed: () => void): () => 
   };
   const observer = new MutationObserver(soon);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
+  // There Lab sets the sizes of fonts that a person has chosen.
+  observer.observe(document.documentElement, { attributes: true, attributeFilter: ["style"] });
   media.addEventListener("change", soon);
   // Lab makes views before it puts them into the page, where they have no colours yet.
   let wasPlaced = element.isConnected;

@@ -25,7 +25,16 @@ export class Viewport {
   /** Whether a person has moved it. */
   touched = false;
 
-  constructor(readonly room: () => Room, readonly redraw: () => void) {}
+  /**
+   * @param room: the room that there is.
+   * @param natural: the scale at which the picture's names are as large as the page's text.
+   * @param redraw: draws it anew.
+   */
+  constructor(
+    readonly room: () => Room,
+    readonly natural: () => number,
+    readonly redraw: () => void,
+  ) {}
 
   get view(): View {
     return this.#view;
@@ -96,7 +105,7 @@ export class Viewport {
   /** How high the view is to be: no more than the picture needs, and no less than reads well. */
   heightFor(scene: Scene): number {
     const { width, top } = this.room();
-    const scale = Math.min(1, Math.max(40, width - 2 * MARGIN) / scene.width);
+    const scale = Math.min(this.natural(), Math.max(40, width - 2 * MARGIN) / scene.width);
     return Math.round(Math.min(HIGHEST, Math.max(LOWEST, scene.height * Math.max(scale, LEGIBLE) + top + BASE)));
   }
 
@@ -142,7 +151,7 @@ export class Viewport {
   centre(box: Box): void {
     this.touched = true;
     const { free, height } = this.room();
-    const scale = Math.max(0.8, Math.min(1.2, this.#view.scale));
+    const scale = Math.max(0.8, Math.min(1.2 * this.natural(), this.#view.scale));
     this.#glideTo({
       scale,
       x: box.x + box.width / 2 - free / 2 / scale,
@@ -154,7 +163,7 @@ export class Viewport {
     const { free, height, top } = this.room();
     const roomX = Math.max(40, free - 2 * MARGIN);
     const roomY = Math.max(40, height - top - BASE);
-    const scale = Math.max(SMALLEST, Math.min(1.15, roomX / scene.width, roomY / scene.height));
+    const scale = Math.max(SMALLEST, Math.min(1.15 * this.natural(), roomX / scene.width, roomY / scene.height));
     return { scale, x: scene.width / 2 - free / 2 / scale, y: scene.height / 2 - (top + roomY / 2) / scale };
   }
 
