@@ -8,6 +8,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.math.elementwise import sqrt, square
+from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
@@ -86,7 +87,8 @@ class FtrlOptimizer(Optimizer):
         moved = part.add(linear, pull - change)
         l1, l2 = self.l1_regularization_strength, self.l2_regularization_strength
         wanted = minimum(maximum(moved, -l1), l1) - moved if l1 else -moved
-        part.assign(variable, wanted / (root / rate + 2.0 * l2))
+        # Nothing over nothing, where there was no gradient yet, is what the clip leaves: 0.
+        part.assign(variable, div_no_nan(wanted, root / rate + 2.0 * l2))
 
     def _root(self, accum: Tensor, dtype: Any, step: Step) -> Tensor:
         if self.learning_rate_power == -0.5:

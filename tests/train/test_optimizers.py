@@ -315,6 +315,17 @@ def test_grad_loss_scales_the_gradients() -> None:
         np.testing.assert_array_equal(sess.run(x), [-1.0, -38.0])
 
 
+def test_ftrl_without_a_start_leaves_zero_where_nothing_pulled() -> None:
+    x = fb.Variable([2.0, 3.0])
+    step = fb.train.FtrlOptimizer(0.5, initial_accumulator_value=0.0).apply_gradients(
+        [(fb.constant([0.0, 1.0]), x)]
+    )
+    with fb.Session() as sess:
+        sess.run(step)
+        # accum = [0, 1], linear = [0, 1 - 1 / 0.5 * 3]: nothing over nothing, and 5 over 2.
+        np.testing.assert_allclose(sess.run(x), [0.0, 2.5])
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 def test_adamw_decays_the_listed_variables(lazy: bool) -> None:
     x, y = fb.Variable([[2.0], [4.0]]), fb.Variable([2.0])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.model.dtypes import int32
-from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.linalg.decompositions import cholesky, lu, qr
 from flowbook.graph.ops.linalg.diagonals import (
@@ -51,13 +50,10 @@ def _diagonals(function: Any, arrays: int = 1) -> Rule:
     """The rule of what diagonals are made of or taken from: which, and where they lie."""
 
     def rule(n: Node, *inputs: Any) -> Any:
-        if n.type.endswith("V3") and n.text("align", "RIGHT_LEFT") != "LEFT_LEFT":
-            first = [int(i) for i in n.known(inputs[arrays], "which diagonals").reshape(-1)]
-            if len(set(first)) > 1:
-                raise UnimplementedError(f"{n} has diagonals that are aligned otherwise")
+        align = n.text("align", "RIGHT_LEFT") if n.type.endswith("V3") else "LEFT_LEFT"
         which, *rest = (n.known(each, "what it is").tolist() for each in inputs[arrays:])
         where = tuple(which) if isinstance(which, list) else which
-        return function(*inputs[:arrays], where, *rest, name=n.scope)
+        return function(*inputs[:arrays], where, *rest, align=align, name=n.scope)
 
     return rule
 

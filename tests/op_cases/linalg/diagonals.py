@@ -12,17 +12,29 @@ from flowbook.graph.ops.linalg import diagonals, matrices
 from tests.op_cases.case import CUBE, NONE, SOME, Array, Case, f
 
 WIDE = CUBE % 7 - 2.5
+# Which diagonals end at the right.
+RIGHT: dict[str, Callable[[int], bool]] = {
+    "RIGHT_LEFT": lambda k: k > 0,
+    "LEFT_RIGHT": lambda k: k < 0,
+    "RIGHT_RIGHT": lambda k: True,
+}
 ODD_MATRIX = f([[np.nan, 1.0, np.inf], [2.0, -np.inf, 3.0]])
 
 
-def _padded(band: tuple[int, int], x: Array, padding: float = 0.0) -> Array:
-    """The diagonals of a band, element by element."""
+def _padded(
+    band: tuple[int, int],
+    x: Array,
+    padding: float = 0.0,
+    right: Callable[[int], bool] | None = None,
+) -> Array:
+    """The diagonals of a band, element by element; `right` says which end at the right."""
     low, high = band
     longest = max(np.diagonal(x, k, -2, -1).shape[-1] for k in range(low, high + 1))
     rows = []
     for k in range(high, low - 1, -1):
         row = np.diagonal(x, k, -2, -1)
-        widths = [(0, 0)] * (row.ndim - 1) + [(0, longest - row.shape[-1])]
+        spare = (0, longest - row.shape[-1])
+        widths = [(0, 0)] * (row.ndim - 1) + [spare[::-1] if right and right(k) else spare]
         rows.append(np.pad(row, widths, constant_values=padding))
     return np.stack(rows, -2)
 
@@ -39,6 +51,16 @@ def _replaced(x: Array, diagonal: Array, k: int) -> Array:
     for i in range(diagonal.shape[-1]):
         result[..., i + max(-k, 0), i + max(k, 0)] = diagonal[..., i]
     return result
+
+
+def _all_replaced(
+    x: Array, diagonals: Array, band: tuple[int, int], right: Callable[[int], bool]
+) -> Array:
+    for row, k in enumerate(range(band[1], band[0] - 1, -1)):
+        length = np.diagonal(x, k, -2, -1).shape[-1]
+        begin = diagonals.shape[-1] - length if right(k) else 0
+        x = _replaced(x, diagonals[..., row, begin : begin + length], k)
+    return x
 
 
 def _in_band(x: Array, lower: int, upper: int) -> Array:
@@ -127,6 +149,17 @@ CASES = [
         empty=[np.zeros((2, 0, 3))],
         tensorflow=lambda tf, x: [tf.linalg.trace(x), tf.linalg.diag_part(x)],
     ),
+    *(
+        _one(
+            "MatrixDiagPart",
+            f"band-{align}",
+            lambda x, align=align: diagonals.matrix_diag_part(x, k=(-1, 2), align=align),
+            lambda x, right=right: _padded((-1, 2), x[..., :3], right=right),
+            WIDE[..., :3],
+            tensorflow=lambda tf, x, align=align: tf.linalg.diag_part(x, k=(-1, 2), align=align),
+        )
+        for align, right in RIGHT.items()
+    ),
     _one(
         "MatrixDiag",
         "",
@@ -169,6 +202,33 @@ CASES = [
         lambda x: _placed(x[0], 0, 3, 3) + _placed(x[1, :2], -1, 3, 3),
         SOME,
         tensorflow=lambda tf, x: tf.linalg.diag(x, k=(-1, 0), align="LEFT_LEFT"),
+    ),
+    *(
+        _one(
+            "MatrixDiag",
+            f"band-{align}",
+            lambda x, align=align: diagonals.matrix_diag(x, k=(-1, 0), align=align),
+            lambda x, right=right: (
+                _placed(x[0], 0, 3, 3) + _placed(x[1, 1:] if right(-1) else x[1, :2], -1, 3, 3)
+            ),
+            SOME,
+            tensorflow=lambda tf, x, align=align: tf.linalg.diag(x, k=(-1, 0), align=align),
+        )
+        for align, right in RIGHT.items()
+    ),
+    *(
+        _one(
+            "MatrixSetDiag",
+            f"band-{align}",
+            lambda x, d, align=align: diagonals.matrix_set_diag(x, d, k=(-1, 1), align=align),
+            lambda x, d, right=right: _all_replaced(x, d, (-1, 1), right),
+            CUBE[:, :, :3] % 7,
+            CUBE[:, :3, :3] + 30.0,
+            tensorflow=lambda tf, x, d, align=align: tf.linalg.set_diag(
+                x, d, k=(-1, 1), align=align
+            ),
+        )
+        for align, right in RIGHT.items()
     ),
     _one(
         "MatrixSetDiag",

@@ -37,6 +37,9 @@ __all__ = [
 
 Band = tuple[int, int]
 
+# Where diagonals above the main one stand, and those below it.
+_ALIGNMENTS = ("LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT")
+
 
 def _band(k: Any) -> Band:
     """A diagonal, or the lowest and the highest of several, as a pair."""
@@ -79,6 +82,19 @@ def _part_dims(dims: Any, band: Band) -> tuple[int | None, ...]:
     return (*dims[:-2], *count, longest)
 
 
+def _begin(align: str, k: int, spare: int) -> int:
+    """Where diagonal k begins in a row that has so many places more."""
+    above, below = align.split("_")
+    is_left = (k >= 0 and above == "LEFT") or (k <= 0 and below == "LEFT")
+    return 0 if is_left else spare
+
+
+def _aligned(align: str) -> str:
+    if align not in _ALIGNMENTS:
+        raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNMENTS)}, not {align!r}")
+    return align
+
+
 def _padding(value: Any, like: Tensor) -> Any:
     """What fills up, as one of Python's numbers that fits a tensor's dtype."""
     found = to_array(value or like.dtype.type(0), like.dtype)
@@ -87,14 +103,14 @@ def _padding(value: Any, like: Tensor) -> Any:
     return found.item()
 
 
-def _part_shape(input: Tensor, k: Band, padding_value: Any) -> Shape:
+def _part_shape(input: Tensor, k: Band, padding_value: Any, align: str) -> Shape:
     dims = input.shape.dims
     check_matrix(dims)
     _padding(padding_value, input)
     return UNKNOWN if dims is None else Shape.of(_part_dims(dims, k))
 
 
-def _part(xp: Any, input: Any, k: Band, padding_value: Any) -> Any:
+def _part(xp: Any, input: Any, k: Band, padding_value: Any, align: str) -> Any:
     check_matrix(input.shape)
     dims = _part_dims(input.shape, k)
     low, high = k
@@ -103,20 +119,21 @@ def _part(xp: Any, input: Any, k: Band, padding_value: Any) -> Any:
     result = xp.full(dims, padding_value or 0, dtype=input.dtype)
     for row, diagonal in enumerate(range(high, low - 1, -1)):
         values = xp.diagonal(input, diagonal, -2, -1)
-        result[..., row, : values.shape[-1]] = values
+        begin = _begin(align, diagonal, dims[-1] - values.shape[-1])
+        result[..., row, begin : begin + values.shape[-1]] = values
     return result
 
 
 def _part_gradient(op: Operation, dy: Tensor) -> Tensor:
     zeros = zeros_like_op(op.inputs[0])
-    return set_diag_op(zeros, dy, k=op.attributes["k"])
+    return set_diag_op(zeros, dy, k=op.attributes["k"], align=op.attributes["align"])
 
 
 diag_part_op = OpDef(
     "MatrixDiagPart",
     "input: T -> diagonal: T",
     T=ZEROED,
-    attributes={"k": (0, 0), "padding_value": None},
+    attributes={"k": (0, 0), "padding_value": None, "align": "LEFT_LEFT"},
     infer=_part_shape,
     kernel=_part,
     grad=_part_gradient,
@@ -128,14 +145,22 @@ diag_part_op = OpDef(
 
 @diag_part_op.front
 def matrix_diag_part(
-    input: Any, k: Any = 0, padding_value: Any = 0, name: str | None = None
+    input: Any,
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
+    name: str | None = None,
 ) -> Tensor:
     """The diagonals of matrices.
 
     Args:
         input: [..., n, m] of any dtype but strings.
         k: which diagonal, an int; or the lowest and the highest of several.
-        padding_value: what fills shorter diagonals up on the right, a number of the input's dtype.
+        padding_value: what fills shorter diagonals up, a number of the input's dtype.
+        align: where diagonals stand that are shorter than others, those above the main one and
+            those below it: "LEFT_LEFT" begins all at the left, "RIGHT_LEFT" has those above end at
+            the right, so that a column holds what is a row's in the matrix; "LEFT_RIGHT" has a
+            column hold what is a column's; "RIGHT_RIGHT" ends all at the right.
 
     Returns:
         [..., length]; of several diagonals [..., count, length], the highest first.
@@ -149,7 +174,7 @@ def matrix_diag_part(
     """
     input = convert_to_tensor(input)
     padding = _padding(padding_value, input)
-    return diag_part_op(input, k=_band(k), padding_value=padding, name=name)
+    return diag_part_op(input, k=_band(k), padding_value=padding, align=_aligned(align), name=name)
 
 
 def _check_diagonals(dims: Any, band: Band) -> None:
@@ -183,7 +208,7 @@ def _sides(length: int, band: Band, num_rows: int, num_cols: int) -> tuple[int, 
 
 
 def _diag_shape(
-    diagonal: Tensor, k: Band, num_rows: int, num_cols: int, padding_value: Any
+    diagonal: Tensor, k: Band, num_rows: int, num_cols: int, padding_value: Any, align: str
 ) -> Shape:
     dims = diagonal.shape.dims
     _check_diagonals(dims, k)
@@ -196,22 +221,31 @@ def _diag_shape(
     return Shape.of((*batch, *_sides(dims[-1], k, num_rows, num_cols)))
 
 
-def _diag(xp: Any, diagonal: Any, k: Band, num_rows: int, num_cols: int, padding_value: Any) -> Any:
+def _diag(
+    xp: Any,
+    diagonal: Any,
+    k: Band,
+    num_rows: int,
+    num_cols: int,
+    padding_value: Any,
+    align: str,
+) -> Any:
     _check_diagonals(diagonal.shape, k)
     rows, columns = _sides(diagonal.shape[-1], k, num_rows, num_cols)
     batch = diagonal.shape[:-1] if k[0] == k[1] else diagonal.shape[:-2]
     result = xp.full((*batch, rows, columns), padding_value or 0, dtype=diagonal.dtype)
-    return _written(xp, result, diagonal, k)
+    return _written(xp, result, diagonal, k, align)
 
 
-def _written(xp: Any, matrix: Any, diagonals: Any, band: Band) -> Any:
+def _written(xp: Any, matrix: Any, diagonals: Any, band: Band, align: str) -> Any:
     """Diagonals written into a matrix that nobody else has."""
     low, high = band
     rows, columns = matrix.shape[-2:]
     for row, k in enumerate(range(high, low - 1, -1)):
         at_rows, at_columns, count = _places(xp, rows, columns, k)
         values = diagonals if low == high else diagonals[..., row, :]
-        matrix[..., at_rows, at_columns] = values[..., :count]
+        begin = _begin(align, k, values.shape[-1] - count)
+        matrix[..., at_rows, at_columns] = values[..., begin : begin + count]
     return matrix
 
 
@@ -219,10 +253,13 @@ diag_op = OpDef(
     "MatrixDiag",
     "diagonal: T -> output: T",
     T=ZEROED,
-    attributes={"k": (0, 0), "num_rows": -1, "num_cols": -1, "padding_value": None},
+    attributes={
+        **{"k": (0, 0), "num_rows": -1, "num_cols": -1},
+        **{"padding_value": None, "align": "LEFT_LEFT"},
+    },
     infer=_diag_shape,
     kernel=_diag,
-    grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"]),
+    grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"], align=op.attributes["align"]),
     batching=Batching.LEADING,
     cost=no_flops,
 )
@@ -235,18 +272,20 @@ def matrix_diag(
     num_rows: int = -1,
     num_cols: int = -1,
     padding_value: Any = 0,
+    align: str = "LEFT_LEFT",
     name: str | None = None,
 ) -> Tensor:
     """Matrices with given diagonals.
 
     Args:
         diagonal: [..., length] of any dtype but strings; several as [..., count, length], the
-            highest first, each from the left.
+            highest first.
         k: which diagonal, an int; or the lowest and the highest of several.
         num_rows: how many rows the matrices have; by default as few as hold the diagonals, and if
             `num_cols` is not given either, a square.
         num_cols: how many columns they have, likewise.
         padding_value: what stands outside the diagonals, a number of the diagonals' dtype.
+        align: where diagonals stand that are shorter than others, as in `matrix_diag_part`.
 
     Returns:
         [..., rows, columns].
@@ -262,10 +301,11 @@ def matrix_diag(
     padding = _padding(padding_value, diagonal)
     sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
     sides["num_cols"] = as_axis(num_cols, "'num_cols'")
-    return diag_op(diagonal, k=_band(k), **sides, padding_value=padding, name=name)
+    how = {"padding_value": padding, "align": _aligned(align)}
+    return diag_op(diagonal, k=_band(k), **sides, **how, name=name)
 
 
-def _set_shape(input: Tensor, diagonal: Tensor, k: Band) -> Shape:
+def _set_shape(input: Tensor, diagonal: Tensor, k: Band, align: str) -> Shape:
     check_matrix(input.shape.dims)
     _check_diagonals(diagonal.shape.dims, k)
     if input.shape.dims is None:
@@ -278,7 +318,7 @@ def _set_shape(input: Tensor, diagonal: Tensor, k: Band) -> Shape:
     return input.shape
 
 
-def _set(xp: Any, input: Any, diagonal: Any, k: Band) -> Any:
+def _set(xp: Any, input: Any, diagonal: Any, k: Band, align: str) -> Any:
     check_matrix(input.shape)
     part = _part_dims(input.shape, k)
     if part != diagonal.shape:
@@ -286,20 +326,20 @@ def _set(xp: Any, input: Any, diagonal: Any, k: Band) -> Any:
             f"diagonals of shape {list(diagonal.shape)} do not fit a matrix "
             f"{list(input.shape)}: {list(part)}"
         )
-    return _written(xp, xp.array(input), diagonal, k)
+    return _written(xp, xp.array(input), diagonal, k, align)
 
 
 def _set_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
-    k = op.attributes["k"]
+    which = {name: op.attributes[name] for name in ("k", "align")}
     replaced = zeros_like_op(op.inputs[1])
-    return set_diag_op(dy, replaced, k=k), diag_part_op(dy, k=k)
+    return set_diag_op(dy, replaced, **which), diag_part_op(dy, **which)
 
 
 set_diag_op: OpDef = OpDef(
     "MatrixSetDiag",
     "input: T, diagonal: T -> output: T",
     T=ZEROED,
-    attributes={"k": (0, 0)},
+    attributes={"k": (0, 0), "align": "LEFT_LEFT"},
     infer=_set_shape,
     kernel=_set,
     grad=_set_gradient,
@@ -308,19 +348,22 @@ set_diag_op: OpDef = OpDef(
 
 
 @set_diag_op.front
-def matrix_set_diag(input: Any, diagonal: Any, k: Any = 0, name: str | None = None) -> Tensor:
+def matrix_set_diag(
+    input: Any, diagonal: Any, k: Any = 0, align: str = "LEFT_LEFT", name: str | None = None
+) -> Tensor:
     """Matrices with some of their diagonals replaced.
 
     Args:
         input: [..., n, m] of any dtype but strings.
         diagonal: the new diagonals, in the shape that `matrix_diag_part` gives.
         k: which diagonal, an int; or the lowest and the highest of several.
+        align: where diagonals stand that are shorter than others, as in `matrix_diag_part`.
 
     Raises:
         InvalidArgumentError: if the diagonals do not fit; in the run, where it is known only then.
     """
     band = _band(k)
-    return set_diag_op(input, diagonal, k=band, name=name)
+    return set_diag_op(input, diagonal, k=band, align=_aligned(align), name=name)
 
 
 def _band_shape(input: Tensor, num_lower: int, num_upper: int) -> Shape:

@@ -21,7 +21,7 @@ from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import are_within
 from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over
-from flowbook.graph.ops.basis.broadcasting import sum_op, sum_to_shape
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two, sum_op, sum_to_shape
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import ones_like, zeros_like
 from flowbook.graph.ops.basis.permuting import transpose
@@ -253,7 +253,10 @@ sigmoid_cross_entropy_op = OpDef(
     # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
     expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
     "log1p(exp(negative(absolute(logits)))))",
-    grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
+    # Shapes that only the run knows may broadcast there.
+    grad=lambda op, dy: gradients_of_two(
+        op, -dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])
+    ),
     cost=elementwise(flops=26),
 )
 

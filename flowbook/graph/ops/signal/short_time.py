@@ -20,6 +20,7 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import concat, split
 from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.shaping import reshape
+from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.signal.cosines import dct
 from flowbook.graph.ops.signal.fourier import irfft, rfft
 from flowbook.graph.ops.signal.framing import frame, overlap_and_add
@@ -93,7 +94,7 @@ def inverse_stft_window_fn(
         name: the name scope of what the result builds.
 
     Returns:
-        A function for `inverse_stft`'s `window_fn`.
+        A function for `inverse_stft`'s `window_fn`: 0 where no window has seen a sample.
     """
 
     def inverse_window(frame_length: int, dtype: DType = float32) -> Tensor:
@@ -105,7 +106,8 @@ def inverse_stft_window_fn(
             overlaps = -(-length // step)
             squares = pad(window * window, [[0, overlaps * step - length]])
             total = reduce_sum(reshape(squares, [overlaps, step]), 0)
-            return window / tile(total, [overlaps])[:length]
+            # Where every window is zero, nothing of the signal is left to be given back.
+            return div_no_nan(window, tile(total, [overlaps])[:length])
 
     return inverse_window
 

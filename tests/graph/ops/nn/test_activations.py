@@ -73,6 +73,15 @@ def test_small_tails_keep_their_digits() -> None:
     np.testing.assert_allclose(evaluate(weighted), expected, rtol=1e-6)
 
 
+def test_gradients_have_the_shapes_of_labels_and_logits_that_broadcast_in_the_run() -> None:
+    labels, logits = fb.placeholder(fb.float64), fb.placeholder(fb.float64)
+    loss = fb.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+    z, x = np.array([[1.0], [0.0]]), np.array([[0.5, -1.0, 2.0]])
+    dz, dx = evaluate(fb.gradients(loss, [labels, logits]), {labels: z, logits: x})
+    np.testing.assert_allclose(dz, np.full((2, 1), -x.sum()))
+    np.testing.assert_allclose(dx, 2 / (1 + np.exp(-x)) - z.sum())
+
+
 @DTYPES
 def test_the_second_gradient_of_gelu_far_from_zero(dtype: fb.DType) -> None:
     x = fb.constant([-300.0, -20.0, -11.0, 0.0, 11.0, 20.0, 300.0], dtype)

@@ -26,6 +26,16 @@ def test_short_time_transforms_there_and_back(length: int, step: int, window: An
     np.testing.assert_allclose(back[:, whole], signals[:, whole], atol=1e-12)
 
 
+def test_samples_that_no_window_has_seen_are_zero() -> None:
+    # Frames beside one another: what the window's zero falls on is lost, and nothing else.
+    signals = RANDOM.normal(size=24)
+    spectra = fb.signal.stft(signals, 8, 8)
+    undo = fb.signal.inverse_stft_window_fn(8)
+    back = evaluate(fb.signal.inverse_stft(spectra, 8, 8, window_fn=undo))
+    signals[::8] = 0.0
+    np.testing.assert_allclose(back, signals, atol=1e-12)
+
+
 @pytest.mark.parametrize("norm", [None, "ortho"])
 @pytest.mark.parametrize("window", [fb.signal.vorbis_window, None])
 def test_modified_cosine_transforms_there_and_back(window: Any, norm: str | None) -> None:
