@@ -418,7 +418,7 @@ CHANGES = (
     Change("exec/engine/parts/joint.py", "giving.fail(gives_back=True)", "giving", (GIVING_BACK,)),
     Change("exec/engine/async_call.py", "if self._giving is None:", "if True:", (GIVING_BACK,)),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
-    Change("exec/engine/at_once.py", "all(unit.takes for unit in others)", "True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
     Change(
@@ -874,8 +874,8 @@ CHANGES = (
     Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
-        "graph.nodes[graph.start :] = sorted(graph.new,",
-        "graph.nodes = sorted(graph.nodes,",
+        "graph.nodes[graph.start :] = sorted(graph.new, key=ranks.__getitem__)",
+        "graph.nodes = sorted(graph.nodes, key=lambda node: ranks.get(node, 0))",
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
@@ -1686,8 +1686,8 @@ CHANGES = (
     ),
     Change(
         "graph/functions/vectorized_map.py",
-        "if not any(value.is_each for value in inputs):",
-        "if False:",
+        "if batching is None or not any(value.is_each for value in inputs):",
+        "if batching is None:",
         ("graph/functions/test_vectorized_map.py",),
     ),
     Change(
