@@ -92,3 +92,20 @@ def test_errors_name_the_line_of_the_body_and_the_call(notebook: Any) -> None:
             "except fb.errors.InvalidArgumentError as error:\n    message = str(error)",
         )
         assert f"cell [1], line 3, called at {call}" in notebook["message"]
+
+
+@pytest.mark.parametrize("made", ["fb.Variable(2.0, name='v')", "fb.FIFOQueue(2, fb.float32)"])
+@pytest.mark.parametrize("inline", [True, False])
+def test_what_a_cell_makes_again_is_the_same_argument(
+    notebook: Any, made: str, inline: bool
+) -> None:
+    use = "v.size()" if "Queue" in made else "v * 3.0"
+    source = f"def f(v): return {use}\ny = fb.function(f, inline={inline})(v)"
+    notebook.run("a", f"v = {made}")
+    notebook.run("b", source)
+    v, y, before = notebook["v"], notebook["y"], notebook.graph.operations
+    notebook.run("a", f"v = {made}")
+    assert notebook["v"] is not v
+    notebook.run("b", source)
+    assert notebook["y"] is y
+    assert notebook.graph.operations == before

@@ -386,6 +386,10 @@ def _kind(arguments: Any, name: str) -> Any:
         return type(arguments), tuple([(key, _kind(part, name)) for key, part in parts.items()])
     if _is_given(arguments):
         return Tensor, arguments.dtype, arguments.shape
+    anchor = None if isinstance(arguments, Tensor) else getattr(arguments, "op", None)
+    if isinstance(anchor, Operation):
+        # A cell that runs again makes a variable or a queue anew, of the operation that it has.
+        return type(arguments), anchor
     try:
         hash(arguments)
     except TypeError:
