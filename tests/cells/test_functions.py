@@ -100,7 +100,7 @@ def test_what_a_cell_makes_again_is_the_same_argument(
     notebook: Any, made: str, inline: bool
 ) -> None:
     use = "v.size()" if "Queue" in made else "v * 3.0"
-    source = f"def f(v): return {use}\ny = fb.function(f, inline={inline})(v)"
+    source = f"f = fb.function(lambda v: {use}, inline={inline}, name='f')\ny = f(v)"
     notebook.run("a", f"v = {made}")
     notebook.run("b", source)
     v, y, before = notebook["v"], notebook["y"], notebook.graph.operations
