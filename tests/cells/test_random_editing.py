@@ -30,7 +30,7 @@ TENSORS: dict[str, Callable[..., float]] = {
     """
 with fb.name_scope('scope'):
     {it} = {a} - {v}
-    other = {it} * {b}""": lambda a, b, v: a - v,
+    other = {it} * 2.0""": lambda a, b, v: a - v,
     """
 for _ in range(3):
     copy = fb.identity({a} * {v})
