@@ -8,6 +8,8 @@ import weakref
 
 import pytest
 
+from tests.graph.ops.queues.waiting import waiters
+
 CELL = """
 queue = fb.FIFOQueue({capacity}, fb.int32, shapes=[[]], name="numbers")
 count = fb.Variable(0, name="count")
@@ -34,6 +36,18 @@ def test_runners_stop_when_their_cell_runs_again_and_start_again(notebook) -> No
     assert len(feeding()) <= 1
     notebook.run("end", "sess.close()")
     assert feeding() == []
+
+
+def test_what_a_runner_waits_with_is_put_in_when_its_cell_runs_again(notebook) -> None:
+    notebook.run("queue", CELL.format(capacity=4))
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("use", "found = [sess.run(taken).item()]")
+    while not waiters(notebook["sess"], notebook["queue"]):  # It has counted a sixth element.
+        threading.Event().wait(0.001)
+    notebook.run("queue", CELL.format(capacity=4))
+    notebook.run("use", "found += [sess.run(taken).item() for _ in range(9)]")
+    assert notebook["found"] == list(range(10))
+    notebook.run("end", "sess.close()")
 
 
 def test_a_queue_that_is_made_otherwise_is_another(notebook) -> None:
