@@ -513,6 +513,12 @@ CHANGES = (
     ),
     Change(
         "exec/feeding.py",
+        "        self._on_queue(lambda queue: queue.let_in())\n",
+        "",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "exec/feeding.py",
         "        for thread in self._others():\n            stop(thread)\n",
         "",
         ("train/input/test_generators.py",),

@@ -135,9 +135,12 @@ class Feeder:
     def close(self) -> None:
         """As `end`, since the cell that made the runner runs again.
 
-        If all of the input was used, it is there again: the cell gives what it gave at first.
+        What a thread waits to put in goes in: it may have been counted. If all of the input was
+        used, it is there again: the cell gives what it gave at first.
         """
         has_ended = self.has_ended
+        self.closed = True
+        self._on_queue(lambda queue: queue.let_in())
         self.end()
         if has_ended and all(each.has_ended for each in self._beside()):
             self._begin_again()

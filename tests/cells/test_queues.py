@@ -8,6 +8,8 @@ import weakref
 
 import pytest
 
+from tests.graph.ops.queues.waiting import waiters
+
 CELL = """
 queue = fb.FIFOQueue({capacity}, fb.int32, shapes=[[]], name="numbers")
 count = fb.Variable(0, name="count")
@@ -34,6 +36,18 @@ def test_runners_stop_when_their_cell_runs_again_and_start_again(notebook) -> No
     assert len(feeding()) <= 1
     notebook.run("end", "sess.close()")
     assert feeding() == []
+
+
+def test_what_a_runner_waits_with_is_put_in_when_its_cell_runs_again(notebook) -> None:
+    notebook.run("queue", CELL.format(capacity=4))
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("use", "found = [sess.run(taken).item()]")
+    while not waiters(notebook["sess"], notebook["queue"]):  # It has counted a sixth element.
+        threading.Event().wait(0.001)
+    notebook.run("queue", CELL.format(capacity=4))
+    notebook.run("use", "found += [sess.run(taken).item() for _ in range(9)]")
+    assert notebook["found"] == list(range(10))
+    notebook.run("end", "sess.close()")
 
 
 def test_a_queue_that_is_made_otherwise_is_another(notebook) -> None:
@@ -134,30 +148,29 @@ def test_an_input_that_is_not_at_its_end_goes_on(notebook) -> None:
 
 
 JOINED = """
+rows = fb.train.range_input_producer({rows}, num_epochs=1, shuffle=False, capacity={rows})
 queue = fb.FIFOQueue(9, fb.int32, shapes=[[]])
-for limit in {limits}:
-    counted = fb.count_up_to(fb.Variable(0), limit)
-    fb.train.QueueRunner(queue, queue.enqueue(counted))
+for element in (fb.count_up_to(fb.Variable(0), 2), rows.dequeue()):
+    fb.train.QueueRunner(queue, queue.enqueue(element))
 taken = queue.dequeue()
 """
 
 
 def test_an_input_of_several_is_at_its_end_when_all_are(notebook) -> None:
-    notebook.run("input", JOINED.format(limits="(2, 3)"))
+    notebook.run("input", JOINED.format(rows=3))
     notebook.run("session", "sess = fb.Session()")
     for _ in range(3):
         notebook.run("use", "found = sorted(n.item() for n in fb.train.until_end(sess, taken))")
         assert notebook["found"] == [0, 0, 1, 1, 2]
-        notebook.run("input", JOINED.format(limits="(2, 3)"))
-    notebook.run("input", JOINED.format(limits="(2, 10**9)"))
-    # Until the one has given all that it has, and the other one as much at least.
+        notebook.run("input", JOINED.format(rows=3))
+    notebook.run("input", JOINED.format(rows=500))
+    # Until the one has given all that it has, and the other one as much at least, but not all.
     take = "while sorted(found)[:4] != [0, 0, 1, 1]: found.append(sess.run(taken).item())"
     notebook.run("use", f"found = []\n{take}")
-    notebook.run("input", JOINED.format(limits="(2, 10**9)"))
-    notebook.run("use", "found += [sess.run(taken).item() for _ in range(20)]")
+    notebook.run("input", JOINED.format(rows=500))
+    notebook.run("use", "found += [n.item() for n in fb.train.until_end(sess, taken)]")
     # The one that has ended gives nothing more; the other one goes on where it was.
-    found = notebook["found"]
-    assert sorted(found) == sorted([0, 1, *range(len(found) - 2)])
+    assert sorted(notebook["found"]) == sorted([0, 1, *range(500)])
     notebook.run("end", "sess.close()")
 
 

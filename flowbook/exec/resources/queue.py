@@ -160,6 +160,16 @@ class Queue(WaitingResource):
             self._serve()
         self._report()
 
+    def let_in(self) -> None:
+        """Have those who wait for room put in what they have, whatever room there is."""
+        with self._lock:
+            before, self.capacity = self.capacity, -1
+            try:
+                self._serve()
+            finally:
+                self.capacity = before
+        self._report()
+
     def size(self) -> Any:
         """How many elements there are."""
         return np.int32(len(self.elements))
