@@ -235,7 +235,11 @@ class GivingBack:
             found = function(*arguments)
             self.is_over = True
         except BaseException:
-            self.end()
+            try:
+                self.end()
+            except BaseException:
+                self.end()  # An interrupt leaves some; no harm in giving back twice.
+                raise
             raise
         return found
 
@@ -298,14 +302,7 @@ class GivingBack:
             self._has_failed, self._is_spent = True, not gives_back
 
     def end(self) -> None:
-        """Put back what is left, the last first."""
-        try:
-            self._end()
-        except BaseException:
-            self._end()  # An interrupt leaves some; no harm in giving back twice.
-            raise
-
-    def _end(self) -> None:
+        """Put back what is left, the last first; after an interrupt once more."""
         with moving:
             self._is_given_up = True
         if not self._is_spent:
