@@ -1106,8 +1106,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/executor.py",
-        "            self.fail(error)\n            self.abandon()\n",
-        "            pass\n",
+        "        self.fail(error)\n        self.abandon()\n",
+        "        pass\n",
         (FAILURES,),
     ),
     Change(

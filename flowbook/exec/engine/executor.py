@@ -178,8 +178,11 @@ class Execution:
         except BaseException as error:
             if not isinstance(error, Exception):
                 self._say_what_waits(error)
-            self.fail(error)
-            self.abandon()
+            try:
+                self._give_up(error)
+            except BaseException:
+                self._give_up(error)  # An interrupt leaves some; no harm in doing so twice.
+                raise
             raise
 
     def advance_ready(self) -> None:
@@ -486,24 +489,20 @@ class Execution:
         if giving is not None:
             giving.end()
 
+    def _give_up(self, error: BaseException) -> None:
+        self.fail(error)
+        self.abandon()
+
     def abandon(self) -> None:
         """End, and let the asynchronous calls under way know that nobody waits for them."""
         if self._step is not None:
             self._step.give_up()
-        try:
-            self._cancel_calls()
-        except BaseException:
-            self._cancel_calls()  # An interrupt leaves some.
-            self.end()
-            raise
-        self.end()
-
-    def _cancel_calls(self) -> None:
         waiting = self._waiting
         for call in list(waiting):
             if call.cancel() and self.account is not None:
                 self.account.finish(call)
             waiting.discard(call)
+        self.end()
 
 
 def _nothing() -> None:

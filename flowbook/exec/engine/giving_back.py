@@ -27,21 +27,22 @@ Who puts back what, in all:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from flowbook.exec.engine.async_call import AsyncCall
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.under_way import session_closed
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
-from flowbook.exec.plan.program import Block, Part, PlanNode
+from flowbook.exec.plan.program import Block, Part
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 
-# A node: the part's number, and the node's in it.
-Node = tuple[int, int]
+# A node of a program: its number, where those of all parts are counted.
+Node = int
 # The numbers of the iterations that something is in, those of the outermost loop first.
 Place = tuple[int, ...]
 
@@ -71,60 +72,41 @@ class Uses:
     Args:
         parts: those of the program.
         units: the units of each part's nodes, by their numbers.
+
+    Attributes:
+        first: the number of each part's first node.
     """
 
     def __init__(self, parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> None:
-        nodes = {(p, i): node for p, part in enumerate(parts) for i, node in enumerate(part.nodes)}
-        taking = [(p, i) for p, i in nodes if units[p][i].takes]
-        self._frames = {
-            (p, i): frames
-            for p, part in enumerate(parts)
-            for i, frames in enumerate(_frames_of(part.block))
-        }
-        self._following = _following(parts, nodes)
-        self._goes_round = {
-            place for place, node in nodes.items() if op_keyed(node.type).retag is Retag.INCREMENT
-        }
-        # All that each of them may be told by.
-        self.behind = {place: {place, *self._behind(place, 0)} for place in taking}
+        self._parts = parts
+        self.first = [0, *itertools.accumulate(len(part.nodes) for part in parts)]
         self._of: dict[Node, list[Use]] = {}
-        for place in taking:
-            self._find_uses(place, units)
+        course = _Course(parts, self.first)
+        numbered = list(itertools.chain.from_iterable(units))
+        for taking in course.taking:
+            self._find_uses(course, taking, numbered)
 
-    def _find_uses(self, taking: Node, units: Sequence[Sequence[Unit]]) -> None:
+    def _find_uses(self, course: _Course, taking: Node, units: Sequence[Unit]) -> None:
         in_turn: dict[int, set[Node]] = {}
-        for part, index in self.behind[taking]:
-            other = part, index
-            if other in self.behind or not units[part][index].acts:
+        for other in course.behind(taking):
+            if other in course.taking or not units[other].acts:
                 continue
-            depth = _common(self._frames[taking], self._frames[other])
+            depth = _common(course.frames[taking], course.frames[other])
             if depth not in in_turn:
-                in_turn[depth] = self._behind(taking, depth)
+                in_turn[depth] = course.behind(taking, depth)
             self._of.setdefault(other, []).append(Use(taking, depth, other in in_turn[depth]))
 
-    def _behind(self, taking: Node, depth: int) -> set[Node]:
-        """What needs what a node takes, or runs after it, in the same iteration of outer loops.
-
-        Args:
-            taking: the node.
-            depth: of how many of the loops around it.
-        """
-        stays = [self._frames[taking][: each + 1] for each in range(depth)]
-        found: set[Node] = set()
-        left = [taking]
-        while left:
-            place = left.pop()
-            if place in self._goes_round and self._frames[place] in stays:
-                continue
-            following = self._following.get(place, set()) - found
-            found |= following
-            left += following
-        return found
+    @cached_property
+    def behind(self) -> Mapping[Node, Collection[Node]]:
+        """All by which what each node takes may be told."""
+        course = _Course(self._parts, self.first)
+        return {taking: {taking, *course.behind(taking)} for taking in course.taking}
 
     def of_units(self, part: int, units: Sequence[Unit]) -> dict[int, list[Use]]:
         """For each unit of a part, by its number, whose takings it tells."""
+        first = self.first[part]
         found = {
-            number: [use for index in _nodes_in(unit) for use in self._of.get((part, index), ())]
+            number: [use for index in _nodes_in(unit) for use in self._of.get(first + index, ())]
             for number, unit in enumerate(units)
         }
         return {number: uses for number, uses in found.items() if uses}
@@ -136,25 +118,70 @@ def uses_of(parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> Uses | No
     return Uses(parts, units) if takes else None
 
 
-def _following(parts: Sequence[Part], nodes: Mapping[Node, PlanNode]) -> dict[Node, set[Node]]:
-    """For each node those that need what it gives, or run after it, on other devices too."""
-    found: dict[Node, set[Node]] = {}
-    producers = [
-        {value: index for index, node in enumerate(part.nodes) for value in node.outputs}
-        for part in parts
-    ]
-    received = {
-        node.attributes["key"]: place
-        for place, node in nodes.items()
-        if node.type == receive_op.key
-    }
-    for (part, index), node in nodes.items():
-        before = [producers[part][value] for value in node.inputs if value in producers[part]]
-        for other in (*before, *node.after, *node.behind):
-            found.setdefault((part, other), set()).add((part, index))
-        if node.type == send_op.key:
-            found.setdefault((part, index), set()).add(received[node.attributes["key"]])
-    return found
+def _takes(node: PlanNode) -> bool:
+    touch = op_keyed(node.type).touches
+    return touch is not None and touch.takes
+
+
+class _Course:
+    """What runs after what in a program, on whatever device.
+
+    Args:
+        parts: those of the program.
+        first: the number of each part's first node.
+
+    Attributes:
+        taking: the nodes that take.
+        frames: for each node the names of the loops around it, the outermost first.
+    """
+
+    def __init__(self, parts: Sequence[Part], first: Sequence[Node]) -> None:
+        nodes = [node for part in parts for node in part.nodes]
+        self.taking = {place for place, node in enumerate(nodes) if _takes(node)}
+        self.frames = [frames for part in parts for frames in _frames_of(part.block)]
+        types = {node.type for node in nodes}
+        going_round = {type: op_keyed(type).retag is Retag.INCREMENT for type in types}
+        self._goes_round = [going_round[node.type] for node in nodes]
+        self._following: list[list[Node]] = [[] for _ in nodes]
+        received = {
+            node.attributes["key"]: place
+            for place, node in enumerate(nodes)
+            if node.type == receive_op.key
+        }
+        for part, begin in zip(parts, first, strict=False):
+            self._add(part, begin, received)
+
+    def _add(self, part: Part, begin: Node, received: Mapping[str, Node]) -> None:
+        following = self._following
+        producer = {v: i for i, node in enumerate(part.nodes, begin) for v in node.outputs}
+        for place, node in enumerate(part.nodes, begin):
+            for value in node.inputs:
+                if value in producer:
+                    following[producer[value]].append(place)
+            for other in (*node.after, *node.behind):
+                following[begin + other].append(place)
+            if node.type == send_op.key:
+                following[place].append(received[node.attributes["key"]])
+
+    def behind(self, taking: Node, depth: int = 0) -> set[Node]:
+        """What needs what a node takes, or runs after it, in the same iteration of outer loops.
+
+        Args:
+            taking: the node.
+            depth: of how many of the loops around it.
+        """
+        stays = [self.frames[taking][: each + 1] for each in range(depth)]
+        found: set[Node] = set()
+        left = [taking]
+        while left:
+            place = left.pop()
+            if self._goes_round[place] and self.frames[place] in stays:
+                continue
+            for other in self._following[place]:
+                if other not in found:
+                    found.add(other)
+                    left.append(other)
+        return found
 
 
 def _frames_of(block: Block, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -212,14 +239,18 @@ class GivingBack:
             found = function(*arguments)
             self.is_over = True
         except BaseException:
-            self.end()
+            try:
+                self.end()
+            except BaseException:
+                self.end()  # An interrupt leaves some; no harm in giving back twice.
+                raise
             raise
         return found
 
     def take(self, part: int, call: AsyncCall) -> None:
         """Note what is about to be taken."""
         if call.unit.takes:
-            calls = self._taken.setdefault((part, call.unit.index), {})
+            calls = self._taken.setdefault(self.uses.first[part] + call.unit.index, {})
             calls[_place(call.tag)] = next(self._numbers), call
             self._check()
 
@@ -242,8 +273,9 @@ class GivingBack:
                     found[1].is_used = True
                     del calls[place]
 
-    def show(self, place: Node) -> None:
-        """Note that somebody outside of the step gets what a node gives."""
+    def show(self, part: int, node: int) -> None:
+        """Note that somebody outside of the step gets what a node of a part gives."""
+        place = self.uses.first[part] + node
         told = [taking for taking, behind in self.uses.behind.items() if place in behind]
         self.use([Use(taking, 0, True) for taking in told], None)
 
@@ -274,14 +306,7 @@ class GivingBack:
             self._has_failed, self._is_spent = True, not gives_back
 
     def end(self) -> None:
-        """Put back what is left, the last first."""
-        try:
-            self._end()
-        except BaseException:
-            self._end()  # An interrupt leaves some; no harm in giving back twice.
-            raise
-
-    def _end(self) -> None:
+        """Put back what is left, the last first; after an interrupt once more."""
         with moving:
             self._is_given_up = True
         if not self._is_spent:
@@ -328,7 +353,7 @@ class Account(NamedTuple):
 
     def show(self, node: int) -> None:
         """Note that somebody outside of the step gets what a node gives."""
-        self.giving.show((self.part, node))
+        self.giving.show(self.part, node)
 
 
 def is_putting(unit: AsyncKernel) -> bool:

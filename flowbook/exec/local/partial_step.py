@@ -62,5 +62,9 @@ class LocalPartialStep:
     def close(self, is_complete: bool) -> None:
         """See `PartialStep`."""
         if self._execution is not None:  # An interrupt may have come where it was closed.
-            self._execution.close(is_complete)
+            try:
+                self._execution.close(is_complete)
+            except BaseException:
+                self._execution.close(is_complete)  # An interrupt leaves some.
+                raise
             self._execution = None

@@ -270,7 +270,10 @@ class Queue(WaitingResource):
 
     def closed(self) -> OpError:
         """The error of an operation that would put something in when it is closed."""
-        return CancelledError(f"queue {self.name!r} is closed")
+        return CancelledError(
+            f"queue {self.name!r} is closed",
+            hint="`sess.reset()` opens it, and in a notebook so does its cell when it runs again",
+        )
 
     def described(self) -> str:
         """What is told of it to who waits."""

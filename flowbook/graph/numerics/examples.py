@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,21 @@ def features_of(record: bytes) -> Mapping[str, Any]:
         return Example.FromString(record).features.feature
     except DecodeError as error:
         raise InvalidArgumentError(f"{record!r:.60} is no example: {error}") from None
+
+
+def lacking(name: str, place: tuple[int, ...], features: Mapping[str, Any]) -> InvalidArgumentError:
+    """The error of an example without a feature, with the names that it may have been.
+
+    Args:
+        name: the feature's.
+        place: of the example among several; empty if there is one.
+        features: what it has.
+    """
+    close = difflib.get_close_matches(name, features, 3)
+    return InvalidArgumentError(
+        f"example {f'{place[0]} (the first is 0) ' if place else ''}has no feature {name!r}",
+        hint=f"did you mean {' or '.join(map(repr, close))}?" if close else None,
+    )
 
 
 def feature_lists_of(record: bytes) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from flowbook.graph.ops.arrays.gathering import gather
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.basis.shaping import shape as shape_of
+from flowbook.graph.ops.checks.assertions import assert_positive
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
 from flowbook.graph.ops.queues.queues import FIFOQueue, SavedQueue
 from flowbook.graph.ops.random.orders import random_shuffle
@@ -87,11 +88,17 @@ def input_producer(
         shared_name: of the queue, see `FIFOQueue`.
 
     Raises:
-        InvalidArgumentError: if the rows' shape is not known.
+        InvalidArgumentError: if the rows' shape is not known, or there are none; where only the run
+            can tell, the run that waits for one.
     """
     rows = convert_to_tensor(input_tensor)
     with located("input_producer"):
         of_row = _shape_of_rows(rows, element_shape)
+    if rows.shape.rank is None or rows.shape[0] is None:
+        # Nothing would ever come, and the runner would look for it again and again.
+        some = assert_positive(shape_of(rows)[0], message="the input has no rows")
+        with control_dependencies([some]):
+            rows = identity(rows)
     if shuffle:
         # Counted first: a checkpoint then has both the count and the order, or none.
         rows = limit_epochs(rows, _ENDLESS if num_epochs is None else num_epochs)

@@ -162,6 +162,16 @@ def test_what_fails_beforehand_fails_the_batch() -> None:
         sess.run(found)
 
 
+@pytest.mark.parametrize("num_epochs", [None, 1])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_an_input_without_rows_is_an_error(num_epochs: int | None, shuffle: bool) -> None:
+    """Also where the run alone can tell, as of a pattern that no file matches."""
+    names = fb.matching_files("memory://there/is/none*")
+    first = fb.train.string_input_producer(names, num_epochs=num_epochs, shuffle=shuffle).dequeue()
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError, match="has no rows"):
+        sess.run(first, timeout=60)
+
+
 def test_wrong_arguments_are_refused() -> None:
     for wrong, words in (
         (lambda: fb.train.input_producer(3), "a scalar"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.examples import (
     feature_lists_of,
     features_of,
+    lacking,
     rows_as_sparse,
     values_in,
     values_of,
@@ -51,20 +52,20 @@ def _parse(
     in_lists: bool,
     Tout: tuple[DType, ...],
 ) -> tuple[Any, ...]:
-    steps_of = _steps_of_lists if in_lists else _steps_of_features
-    read: list[tuple[tuple[int, ...], Callable[..., Any]]] = [
-        (place, steps_of(record)) for place, record in np.ndenumerate(serialized)
+    steps_of: Callable[..., Any] = _steps_of_lists if in_lists else _steps_of_features
+    features_in = feature_lists_of if in_lists else features_of
+    read: list[tuple[tuple[int, ...], Mapping[str, Any]]] = [
+        (place, features_in(record)) for place, record in np.ndenumerate(serialized)
     ]
     dense, lengths = [], []
     kinds = zip(names, shapes, may_miss, defaults, Tout, strict=False)
     for name, shape, may, default, dtype in kinds:
         dims: Any = shape.dims
         found = {}
-        for place, steps in read:
-            rows = steps(name, dims, dtype)
+        for place, features in read:
+            rows = steps_of(features, name, dims, dtype)
             if rows is None and not may:
-                number = f"{place[0]} (the first is 0) " if place else ""
-                raise InvalidArgumentError(f"example {number}has no feature {name!r}")
+                raise lacking(name, place, features)
             found[place] = [] if rows is None else rows
         length = np.zeros(serialized.shape, np.int64)
         whole: Any = np.full(
@@ -80,53 +81,46 @@ def _parse(
         lengths.append(length)
     sparse: list[Any] = []
     for name, dtype in zip(ragged, Tout[2 * len(names) + 1 :: 3], strict=True):
-        parts = [(place, steps(name, None, dtype) or []) for place, steps in read]
+        parts = [(place, steps_of(each, name, None, dtype) or []) for place, each in read]
         longest = max((len(steps) for _, steps in parts), default=0)
         rows = [((*place, n), values) for place, each in parts for n, values in enumerate(each)]
         sparse += rows_as_sparse(rows, (*serialized.shape, longest), dtype.numpy)
     return (*dense, *lengths, *sparse)
 
 
-def _steps_of_lists(record: bytes) -> Callable[..., Any]:
-    """Tells for a feature of a sequence example what its steps hold; None if there is none."""
-    lists = feature_lists_of(record)
-
-    def steps(name: str, dims: tuple[int, ...] | None, dtype: DType) -> Any:
-        if name not in lists:
-            return None
-        rows = [values_in(each, name, dtype.numpy) for each in lists[name].feature]
-        rows = [np.empty(0, dtype.numpy) if row is None else row for row in rows]
-        if dims is None:
-            return rows
-        for number, row in enumerate(rows):
-            if row.size != math.prod(dims):
-                raise InvalidArgumentError(
-                    f"step {number} (the first is 0) of feature {name!r} has "
-                    f"{counted(row.size, 'value')}, "
-                    f"not the {math.prod(dims)} of shape {list(dims)}"
-                )
-        return [row.reshape(dims) for row in rows]
-
-    return steps
-
-
-def _steps_of_features(record: bytes) -> Callable[..., Any]:
-    """As `_steps_of_lists`, of an example, whose steps follow one another in one vector."""
-    features = features_of(record)
-
-    def steps(name: str, dims: tuple[int, ...], dtype: DType) -> Any:
-        values = values_of(features, name, dtype.numpy)
-        if values is None:
-            return None
-        if values.size % math.prod(dims):
+def _steps_of_lists(
+    lists: Mapping[str, Any], name: str, dims: tuple[int, ...] | None, dtype: DType
+) -> Any:
+    """What the steps of a sequence example's feature hold; None if there is none."""
+    if name not in lists:
+        return None
+    rows = [values_in(each, name, dtype.numpy) for each in lists[name].feature]
+    rows = [np.empty(0, dtype.numpy) if row is None else row for row in rows]
+    if dims is None:
+        return rows
+    for number, row in enumerate(rows):
+        if row.size != math.prod(dims):
             raise InvalidArgumentError(
-                f"feature {name!r} has {counted(values.size, 'value')}, which are no multiple "
-                "of the "
-                f"{math.prod(dims)} of shape {list(dims)}"
+                f"step {number} (the first is 0) of feature {name!r} has "
+                f"{counted(row.size, 'value')}, "
+                f"not the {math.prod(dims)} of shape {list(dims)}"
             )
-        return list(values.reshape(-1, *dims))
+    return [row.reshape(dims) for row in rows]
 
-    return steps
+
+def _steps_of_features(
+    features: Mapping[str, Any], name: str, dims: tuple[int, ...], dtype: DType
+) -> Any:
+    """As `_steps_of_lists`, of an example, whose steps follow one another in one vector."""
+    values = values_of(features, name, dtype.numpy)
+    if values is None:
+        return None
+    if values.size % math.prod(dims):
+        raise InvalidArgumentError(
+            f"feature {name!r} has {counted(values.size, 'value')}, which are no multiple of the "
+            f"{math.prod(dims)} of shape {list(dims)}"
+        )
+    return list(values.reshape(-1, *dims))
 
 
 parse_steps_op: OpDef[list[Tensor]] = OpDef(

@@ -13,7 +13,7 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import features_of, rows_as_sparse, values_of
+from flowbook.graph.numerics.examples import features_of, lacking, rows_as_sparse, values_of
 
 # A `SparseFeature` as an attribute: the features of the places, that of the values, the sizes, and
 # whether the places are sorted.
@@ -62,7 +62,7 @@ def _parse(
         for target, name, default, may in zip(dense, names, defaults, may_miss, strict=True):
             values = values_of(features, name, target.dtype)
             if values is None and not may:
-                raise InvalidArgumentError(f"example {_number(place)}has no feature {name!r}")
+                raise lacking(name, place, features)
             values = default if values is None else values
             part = target[place]
             if values.size != np.size(part):

@@ -221,3 +221,10 @@ def test_sparse_features_that_do_not_fit_are_named() -> None:
     ):
         with pytest.raises(fb.errors.InvalidArgumentError, match=words):
             fb.parse_example([good], {"x": fb.SparseFeature(*arguments)})
+
+
+def test_a_name_that_is_misspelt_is_told_the_nearest() -> None:
+    record = fb.serialize_example({"label": 1, "image": b""})
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        sess.run(fb.parse_single_example(record, {"labels": fb.FixedLenFeature([], fb.int64)}))
+    assert caught.value.hint == "did you mean 'label'?"
