@@ -208,7 +208,6 @@ def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
 
 RULES: Rules = {
     "BatchToSpaceND": same("BatchToSpaceND", dtypes={"T": 0, "Tblock_shape": 1, "Tcrops": 2}),
-    "BroadcastArgs": same("BroadcastArgs"),
     "BroadcastTo": same("BroadcastTo", dtypes={"T": 0, "Tidx": 1}),
     "Concat": _joined,
     "ConcatAt": _concat,
@@ -225,7 +224,6 @@ RULES: Rules = {
     "Fill": same("Fill", dtypes={"index_type": 0, "T": 1}),
     "Gather": lambda w, op, x, indices: gathered(w, op, x, indices, op.inputs[0].dtype),
     "GatherNd": _gathered_nd,
-    "InvertPermutation": same("InvertPermutation"),
     "LinSpace": same("LinSpace", dtypes={"T": 0, "Tidx": 2}),
     "MirrorPad": same("MirrorPad", "mode", dtypes={"T": 0, "Tpaddings": 1}),
     "NoOp": same("NoOp", dtypes={}),
@@ -234,7 +232,6 @@ RULES: Rules = {
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": same("PlaceholderWithDefault", "shape", dtypes={"dtype": OUTPUT}),
     "Range": same("Range", dtypes={"Tidx": 0}),
-    "Rank": same("Rank"),
     "Reshape": same("Reshape", dtypes={"T": 0, "Tshape": 1}),
     "Reverse": _reversed,
     "ReverseSequence": _reversed_sequences,
