@@ -172,15 +172,15 @@ class _Key:
         return self._w.node("Pack", parts, N=len(parts), T=self._kind, axis=0)
 
 
-def _bounds_kind(op: Operation, first: int) -> Any:
-    kinds = {t.dtype for t in op.inputs[first:]} or {dtypes.int32}
+def _bounds_kind(op: Operation) -> Any:
+    kinds = {t.dtype for t in op.inputs[1:]} or {dtypes.int32}
     if len(kinds) > 1:
         raise UnimplementedError("a slice whose bounds are of several dtypes")
     return kinds.pop()
 
 
 def _strided_slice(w: Writer, op: Operation, x: str, *bounds: str) -> Any:
-    kind = _bounds_kind(op, 1)
+    kind = _bounds_kind(op)
     key = _Key(w, op.attributes["key"], list(bounds), kind)
     return w.last("StridedSlice", [x, *key.inputs], **key.masks, T=op.inputs[0].dtype, Index=kind)
 
