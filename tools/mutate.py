@@ -581,7 +581,7 @@ CHANGES = (
         (VIEWS_OF_QUEUES,),
     ),
     Change(
-        "exec/engine/step.py",
+        "exec/engine/structure.py",
         "{*kept, *[value for value in self.root.uses if value in known]}",
         "{*kept}",
         ("graph/ops/queues/test_mutex.py",),
@@ -846,8 +846,8 @@ CHANGES = (
     Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
-        "graph.nodes[graph.start :] = sorted(graph.new,",
-        "graph.nodes = sorted(graph.nodes,",
+        "graph.nodes[graph.start :] = sorted(graph.new, key=ranks",
+        "graph.nodes = sorted(graph.nodes, key=ranks",
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
@@ -1658,7 +1658,7 @@ CHANGES = (
     ),
     Change(
         "graph/functions/vectorized_map.py",
-        "if not any(value.is_each for value in inputs):",
+        "if batching is None or not any(value.is_each for value in inputs):",
         "if False:",
         ("graph/functions/test_vectorized_map.py",),
     ),
@@ -2571,7 +2571,7 @@ CHANGES = (
     ),
     # Several devices
     Change(
-        "exec/engine/step.py",
+        "exec/engine/structure.py",
         "frame.choices[1][index] = len(sources) - begins",
         "frame.choices[1][index] = goes_on",
         (JOINT,),

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from flowbook.exec.engine.async_call import AsyncCall
-from flowbook.exec.engine.step import Structure
+from flowbook.exec.engine.structure import Structure
 
 
 class Uses(NamedTuple):
