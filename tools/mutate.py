@@ -402,7 +402,7 @@ CHANGES = (
     ),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", " or not units[part][index].acts", "", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "if node.type == send_op.key", "if False", (GIVING_BACK,)),
@@ -615,7 +615,7 @@ CHANGES = (
         (VIEWS_OF_QUEUES,),
     ),
     Change(
-        "exec/engine/step.py",
+        "exec/engine/structure.py",
         "{*kept, *[value for value in self.root.uses if value in known]}",
         "{*kept}",
         ("graph/ops/queues/test_mutex.py",),
@@ -2605,7 +2605,7 @@ CHANGES = (
     ),
     # Several devices
     Change(
-        "exec/engine/step.py",
+        "exec/engine/structure.py",
         "frame.choices[1][index] = len(sources) - begins",
         "frame.choices[1][index] = goes_on",
         (JOINT,),

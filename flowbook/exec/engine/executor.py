@@ -20,7 +20,8 @@ from flowbook.exec.engine.async_call import AsyncCall, Reports
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running
 from flowbook.exec.engine.giving_back import Account, is_putting
 from flowbook.exec.engine.overseer import Overseer, Wait
-from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
+from flowbook.exec.engine.step import Iteration, Ready, Step
+from flowbook.exec.engine.structure import Structure
 from flowbook.exec.engine.under_way import (
     Executions,
     Parts,

@@ -35,7 +35,7 @@ from flowbook.exec.engine.async_call import AsyncCall
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.under_way import session_closed
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
-from flowbook.exec.plan.program import Block, Part
+from flowbook.exec.plan.program import Block, Part, PlanNode
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag

@@ -16,7 +16,8 @@ from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
-from flowbook.exec.engine.step import Frame, Structure
+from flowbook.exec.engine.step import straighten
+from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.units import Kernel, Unit
 from flowbook.exec.plan.outline import Item, Layout, Outline, arrives_dead
 from flowbook.exec.plan.program import Block, Part
@@ -219,7 +220,7 @@ class Grouping:
         frames = list(self._frames(groups, single, len(groups)))
         structure = Structure(made, dict(setting.known), part.fetches, frames, self._port)
         if len(frames) == 1 and not any(map(_holds_up, made)):
-            structure.straighten()
+            straighten(structure)
         return structure
 
     def _frames(

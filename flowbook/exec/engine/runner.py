@@ -38,7 +38,7 @@ from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
 from flowbook.exec.engine.segment import Region, Segment
-from flowbook.exec.engine.step import Frame, Structure
+from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late

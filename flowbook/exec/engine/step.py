@@ -22,179 +22,16 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.units import Unit
 from flowbook.exec.plan.failure import LoopPlace
 from flowbook.graph.model.retag import DEAD, Retag
 
 # A unit that may run, and the iteration in which it does.
 Ready = tuple[int, "Iteration"]
-
-
-class Frame:
-    """One block of units, as all steps of one plan share it.
-
-    Attributes:
-        name: by which units enter it; empty for the outermost.
-        parallel_iterations: how many iterations of it may be under way at once.
-        members: its units, by number.
-        waits: for each of them how many others it waits for.
-        choices: for those that fire on any input how many they have in the first iteration, and
-            in later ones.
-        uses: for each value how many of its units take it.
-        values: a place for each value that its units take, with what is there before the step; of
-            the outermost nothing.
-        fed: the fed values that its units take; of the outermost nothing.
-        entrances: how many units of other frames enter it.
-        exits: its units that leave it.
-    """
-
-    def __init__(self, name: str, parallel_iterations: int, members: Sequence[int]) -> None:
-        self.name = name
-        self.parallel_iterations = parallel_iterations
-        self.members = members
-        self.waits: dict[int, int] = {}
-        self.choices: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self.uses: dict[int, int] = {}
-        self.values: dict[int, Any] = {}
-        self.fed: list[int] = []
-        self.entrances = 0
-        self.exits: list[int] = []
-
-
-class Structure:
-    """What all steps of one plan share: who waits for whom.
-
-    Args:
-        units: what runs.
-        known: values that are there before the step, in every iteration.
-        kept: values that outlive their last use, being fetched.
-        frames: the outermost frame and those within it, whose units follow one another.
-        port: the value that goes to other parts of the step, and knows which iteration it is in.
-
-    Attributes:
-        taken: for each unit the values that it takes, each once.
-        takers: for each value the units that take it.
-        followers: for each unit those that wait for it otherwise, and run only if it does.
-        later: for each unit those that wait for it, and run even if it does not.
-        first: the units that wait for nothing.
-        straight: if they can, the order in which all units run if nothing has to wait: their
-            numbers, the units, and the values that nothing takes after each.
-    """
-
-    straight: list[tuple[int, Unit, list[int]]] | None = None
-
-    def __init__(
-        self,
-        units: Sequence[Unit],
-        known: Mapping[int, Any],
-        kept: Iterable[int],
-        frames: Sequence[Frame] = (),
-        port: int | None = None,
-    ) -> None:
-        self.units = units
-        self.port = port
-        self.root = frames[0] if frames else Frame("", 1, range(len(units)))
-        self.frames = {frame.name: frame for frame in frames or (self.root,)}
-        producer = {value: unit for unit in units for value in unit.outputs}
-        self.takers: dict[int, list[int]] = {}
-        self.followers: list[list[int] | tuple[()]] = [()] * len(units)
-        self.later: dict[int, list[int]] = {}
-        self.taken: list[tuple[int, ...]] = [()] * len(units)
-        for frame in self.frames.values():
-            for index in frame.members:
-                self._add(index, units[index], frame, producer, known)
-        # What is known before the step is taken by members of regions too, which do not say so.
-        self._kept = {*kept, *[value for value in self.root.uses if value in known]}
-        for value in self._kept:
-            self.root.uses[value] = self.root.uses.get(value, 0) + 1
-        self.first = [
-            index
-            for index in self.root.members
-            if not self.root.waits[index] and not units[index].is_external
-        ]
-
-    @cached_property
-    def writing(self) -> frozenset[int]:
-        """The units that write variables."""
-        return frozenset([index for index, unit in enumerate(self.units) if unit.writes])
-
-    @cached_property
-    def switches(self) -> list[int]:
-        """The units that give a value on one of two sides."""
-        return [index for index, unit in enumerate(self.units) if unit.gives_dead]
-
-    def straighten(self) -> None:
-        """Find the order in which the units run if nothing has to wait.
-
-        There has to be one frame only, all of whose units run, and none that is fed late.
-        """
-        step = Step(self, {})
-        ready = step.begin()
-        started: deque[Ready] = deque()
-        order: list[int] = []
-        while ready or started:
-            # What waits is started when nothing else is ready, as an execution does it.
-            index, tag = heapq.heappop(ready) if ready else started.popleft()
-            if self.units[index].is_async and ready:
-                started.append((index, tag))
-                continue
-            order.append(index)
-            for entry in step.complete(index, tag, (None,) * len(self.units[index].outputs)):
-                heapq.heappush(ready, entry)
-        last = {value: index for index in order for value in self.taken[index]}
-        dying: dict[int, list[int]] = {index: [] for index in order}
-        for value, index in last.items():
-            if value not in self._kept:
-                dying[index].append(value)
-        self.straight = [(index, self.units[index], dying[index]) for index in order]
-
-    def _add(
-        self,
-        index: int,
-        unit: Unit,
-        frame: Frame,
-        producer: dict[int, Unit],
-        known: Mapping[int, Any],
-    ) -> None:
-        if unit.retag is Retag.PUSH:
-            self.frames[unit.enters].entrances += 1
-        elif unit.retag is Retag.POP:
-            frame.exits.append(index)
-        taken = self.taken[index] = tuple(dict.fromkeys(unit.inputs))
-        for value in taken:
-            frame.uses[value] = frame.uses.get(value, 0) + 1
-            if frame is not self.root:
-                frame.values[value] = known.get(value)
-            if value in producer and value not in known:
-                self.takers.setdefault(value, []).append(index)
-            elif (
-                value not in known and frame is not self.root
-            ):  # It is fed, and so there everywhere.
-                frame.fed.append(value)
-                self.root.uses[value] = self.root.uses.get(value, 0) + 1
-        sources = [producer[v] for v in taken if v in producer and v not in known]
-        for other in unit.after:
-            followers = self.followers[other]
-            if followers:
-                followers.append(index)
-            else:
-                self.followers[other] = [index]
-        for other in unit.behind:
-            self.later.setdefault(other, []).append(index)
-        waited = len(unit.after) + len(unit.behind)
-        if not unit.fires_on_any:
-            frame.waits[index] = len(sources) + waited
-            return
-        begins = sum(s.retag is Retag.PUSH and not s.is_constant for s in sources)
-        goes_on = sum(s.retag is Retag.INCREMENT for s in sources)
-        there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
-        frame.waits[index] = waited + (not there)
-        frame.choices[0][index] = len(sources) - goes_on
-        frame.choices[1][index] = len(sources) - begins
 
 
 class Iteration:
@@ -506,3 +343,30 @@ class Step:
                 self._deliver(index, run.parent, dead, True, work)
                 for entry in work:
                     self._end(*entry)
+
+
+def straighten(structure: Structure) -> None:
+    """Find the order in which the units run if nothing has to wait: `Structure.straight`.
+
+    There has to be one frame only, all of whose units run, and none that is fed late.
+    """
+    units = structure.units
+    step = Step(structure, {})
+    ready = step.begin()
+    started: deque[Ready] = deque()
+    order: list[int] = []
+    while ready or started:
+        # What waits is started when nothing else is ready, as an execution does it.
+        index, tag = heapq.heappop(ready) if ready else started.popleft()
+        if units[index].is_async and ready:
+            started.append((index, tag))
+            continue
+        order.append(index)
+        for entry in step.complete(index, tag, (None,) * len(units[index].outputs)):
+            heapq.heappush(ready, entry)
+    last = {value: index for index in order for value in structure.taken[index]}
+    dying: dict[int, list[int]] = {index: [] for index in order}
+    for value, index in last.items():
+        if value not in structure.kept:
+            dying[index].append(value)
+    structure.straight = [(index, units[index], dying[index]) for index in order]

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Placement, Settled
-from flowbook.exec.placement.place import AS_BUILT, NOTHING, place
+from flowbook.exec.placement.place import NOTHING, place
 from flowbook.exec.placement.simulation import Job
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
@@ -28,17 +27,16 @@ def place_with_homes(
     devices: Sequence[Device],
     before: Placement | None = None,
     settled: Settled = NOTHING,
-    costs: Costs = AS_BUILT,
     jobs: Sequence[Job] = (),
 ) -> Placement:
     """Choose a device for every node, and first for what the nodes touch; see `place`."""
     chosen = _chosen(graph, devices, settled) if len(devices) > 1 else None
     if chosen is None:
-        return place(graph, devices, before, settled, costs, jobs=jobs)
+        return place(graph, devices, before, settled, jobs=jobs)
     homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
     settled = settled._replace(homes={**new, **homes})
-    placement = place(graph, devices, before, settled, costs, jobs=jobs)
+    placement = place(graph, devices, before, settled, jobs=jobs)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner

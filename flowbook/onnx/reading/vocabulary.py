@@ -40,7 +40,6 @@ from flowbook.graph.ops.image.files import decode_op
 from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.norms import reduce_euclidean_norm
-from flowbook.graph.ops.linalg.solving import matrix_determinant
 from flowbook.graph.ops.math.arithmetic import (
     add,
     add_n,
@@ -50,8 +49,6 @@ from flowbook.graph.ops.math.arithmetic import (
     minimum,
     mod,
     multiply,
-    negative,
-    subtract,
 )
 from flowbook.graph.ops.math.bitwise import (
     bitwise_and,
@@ -75,40 +72,25 @@ from flowbook.graph.ops.math.comparison import (
     not_equal,
     where,
 )
-from flowbook.graph.ops.math.complex import abs, complex, imag, real, sign
+from flowbook.graph.ops.math.complex import abs, complex, imag, real
 from flowbook.graph.ops.math.division import truncatediv, truncatemod
 from flowbook.graph.ops.math.elementwise import (
-    ceil,
-    cos,
     exp,
     expm1,
     floor,
     is_inf,
     is_nan,
     log,
-    reciprocal,
     round,
     rsqrt,
     sigmoid,
-    sin,
     sqrt,
     square,
     tanh,
 )
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.math.powers import pow
-from flowbook.graph.ops.math.special import erf, erfinv
-from flowbook.graph.ops.math.trigonometry import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    cosh,
-    sinh,
-    tan,
-)
+from flowbook.graph.ops.math.special import erfinv
 from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.random.distributions import random_categorical
 from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform

@@ -6,7 +6,9 @@ references to variables and arrays of tensors among it.
 
 from __future__ import annotations
 
-from flowbook.tensorflow.node import Rules
+from flowbook.graph.model.registry import op_named
+from flowbook.tensorflow.alike import ALIKE, READ_ALIKE
+from flowbook.tensorflow.node import Rules, named
 from flowbook.tensorflow.operators import (
     arrays,
     derivatives,
@@ -32,6 +34,7 @@ from flowbook.tensorflow.operators import (
 )
 
 OPERATORS: Rules = {
+    **{type: named(op_named(type).public) for type in (*ALIKE, *READ_ALIKE)},
     **arrays.RULES,
     **derivatives.RULES,
     **elementwise.RULES,

@@ -6,28 +6,24 @@ from typing import Any
 
 from flowbook.graph.model.dtypes import int32
 from flowbook.graph.ops.arrays.gathering import one_hot
-from flowbook.graph.ops.arrays.repeating import tile
-from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
 from flowbook.graph.ops.arrays.spaces import (
     batch_to_space_nd,
     depth_to_space,
     space_to_batch_nd,
     space_to_depth,
 )
-from flowbook.graph.ops.basis.broadcasting import broadcast_dynamic_shape, broadcast_to
 from flowbook.graph.ops.basis.constants import (
     constant,
     identity,
     placeholder,
     placeholder_with_default,
     prevent_gradient,
-    stop_gradient,
 )
-from flowbook.graph.ops.basis.filling import fill, linspace, ones_like, range, zeros_like
 from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
 from flowbook.graph.ops.basis.padding import pad
-from flowbook.graph.ops.basis.permuting import invert_permutation, transpose
-from flowbook.graph.ops.basis.shaping import expand_dims, rank, reshape, shape, size, squeeze
+from flowbook.graph.ops.basis.permuting import transpose
+from flowbook.graph.ops.basis.shaping import expand_dims, shape, size, squeeze
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.reduction.scans import cumsum
 from flowbook.tensorflow.node import Node, Rules, named
@@ -81,9 +77,6 @@ def _layout(n: Node) -> str:
 
 RULES: Rules = {
     "BatchToSpace": _batch_to_space,
-    "BatchToSpaceND": named(batch_to_space_nd),
-    "BroadcastArgs": named(broadcast_dynamic_shape),
-    "BroadcastTo": named(broadcast_to),
     "Concat": _joined(axis_first=True),
     "ConcatOffset": _concat_offset,
     "ConcatV2": _joined(axis_first=False),
@@ -93,14 +86,9 @@ RULES: Rules = {
         depth_to_space, block_size=lambda n: n.whole("block_size"), data_format=_layout
     ),
     "EnsureShape": named(ensure_shape, shape=lambda n: n.shape("shape")),
-    "ExpandDims": named(expand_dims),
-    "Fill": named(fill),
     "GuaranteeConst": named(identity),
-    "InvertPermutation": named(invert_permutation),
-    "LinSpace": named(linspace),
     "MirrorPad": named(pad, mode=lambda n: n.text("mode")),
     "OneHot": named(one_hot, axis=lambda n: n.whole("axis", -1)),
-    "OnesLike": named(ones_like),
     "Pack": lambda n, *inputs: stack(list(inputs), axis=n.whole("axis"), name=n.scope),
     "Pad": _pad,
     "PadV2": _pad,
@@ -110,9 +98,6 @@ RULES: Rules = {
     ),
     "PlaceholderWithDefault": named(placeholder_with_default, shape=lambda n: n.shape("shape")),
     "PreventGradient": named(prevent_gradient, message=lambda n: n.text("message")),
-    "Range": named(range),
-    "Rank": named(rank),
-    "Reshape": named(reshape),
     "Reverse": lambda n, x, dims: reverse(
         x, [i for i, d in enumerate(n.known(dims, "which axes")) if d], name=n.scope
     ),
@@ -122,22 +107,16 @@ RULES: Rules = {
         batch_axis=lambda n: n.whole("batch_dim"),
     ),
     "ReverseV2": named(reverse),
-    "Roll": named(roll),
     "Shape": named(shape, out_type=lambda n: n.dtype("out_type", int32)),
     "ShapeN": _shapes,
     "Size": named(size, out_type=lambda n: n.dtype("out_type", int32)),
     "Snapshot": named(identity),
     "SpaceToBatch": _space_to_batch,
-    "SpaceToBatchND": named(space_to_batch_nd),
     "SpaceToDepth": named(
         space_to_depth, block_size=lambda n: n.whole("block_size"), data_format=_layout
     ),
     "Split": _split,
     "SplitV": _split_by_sizes,
     "Squeeze": named(squeeze, axis=lambda n: n.ints("squeeze_dims") or None),
-    "StopGradient": named(stop_gradient),
-    "Tile": named(tile),
-    "Transpose": named(transpose),
     "Unpack": named(unstack, num=lambda n: n.whole("num"), axis=lambda n: n.whole("axis")),
-    "ZerosLike": named(zeros_like),
 }

@@ -19,7 +19,7 @@ from flowbook.graph.ops.math.arithmetic import divide, maximum, minimum, multipl
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import abs
 from flowbook.graph.ops.math.elementwise import rsqrt, sigmoid, square
-from flowbook.graph.ops.nn.activations import leaky_relu_gradient, relu6_gradient, relu_gradient
+from flowbook.graph.ops.nn.activations import leaky_relu_gradient
 from flowbook.graph.ops.windows import depthwise
 from flowbook.graph.ops.windows.morphology import dilation_gradient_op
 from flowbook.graph.ops.windows.pooling import (
@@ -215,8 +215,6 @@ RULES: Rules = {
         ("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad"), _max_pool(max_pool_choice)
     ),
     "ReciprocalGrad": _of_output(lambda y: -y * y),
-    "Relu6Grad": named(relu6_gradient),
-    "ReluGrad": named(relu_gradient),
     "RsqrtGrad": _of_output(lambda y: y * y * y * -0.5),
     "SigmoidGrad": _of_output(lambda y: y * (1 - y)),
     "SoftplusGrad": _softplus,

@@ -69,7 +69,6 @@ RULES: Rules = {
         extrapolation_value=lambda n: n.number("extrapolation_value", 0.0),
     ),
     "DecodeBmp": named(image.decode_bmp, channels=lambda n: n.whole("channels")),
-    "DecodeGif": named(image.decode_gif),
     "DecodeImage": named(
         image.decode_image,
         channels=lambda n: n.whole("channels"),
@@ -85,7 +84,6 @@ RULES: Rules = {
         channels=lambda n: n.whole("channels"),
         dtype=lambda n: n.dtype("dtype", uint8),
     ),
-    "DrawBoundingBoxes": named(image.draw_bounding_boxes),
     "DrawBoundingBoxesV2": lambda n, x, boxes, colors: image.draw_bounding_boxes(
         x, boxes, n.scope, colors
     ),

@@ -12,18 +12,13 @@ from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.arrays.gathering import gather
 from flowbook.graph.ops.arrays.indexing_nd import (
-    gather_nd,
-    scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
 )
-from flowbook.graph.ops.arrays.positions import searchsorted, unravel_index
+from flowbook.graph.ops.arrays.positions import searchsorted
 from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.basis.indexing import encoded, strided_slice, strided_slice_gradient_op
 from flowbook.graph.ops.basis.joining import unstack
-from flowbook.graph.ops.basis.padding import slice
-from flowbook.graph.ops.math.comparison import where
 from flowbook.tensorflow.node import Node, Rule, Rules, named
 
 
@@ -109,20 +104,15 @@ RULES: Rules = {
         dynamic_partition, num_partitions=lambda n: n.whole("num_partitions")
     ),
     "DynamicStitch": _stitched,
-    "Gather": named(gather),
-    "GatherNd": named(gather_nd),
     "GatherV2": named(gather, batch_dims=lambda n: n.whole("batch_dims")),
     "ListDiff": named(setdiff1d, index_dtype=lambda n: n.dtype("out_idx", int32)),
     "LowerBound": _searched("left"),
     "NthElement": named(nn.nth_element, reverse=lambda n: n.flag("reverse")),
     "ParallelDynamicStitch": _stitched,
-    "ScatterNd": named(scatter_nd),
-    "Slice": named(slice),
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_gradient,
     "TensorScatterAdd": named(tensor_scatter_nd_add),
     "TensorScatterSub": named(tensor_scatter_nd_sub),
-    "TensorScatterUpdate": named(tensor_scatter_nd_update),
     "TopK": _top_k,
     "TopKV2": _top_k,
     "Unique": _unique,
@@ -130,6 +120,4 @@ RULES: Rules = {
     "UniqueWithCountsV2": _unique_with_counts,
     "UniqueWithCounts": named(unique_with_counts, out_idx=lambda n: n.dtype("out_idx", int32)),
     "UpperBound": _searched("right"),
-    "UnravelIndex": named(unravel_index),
-    "Where": named(where),
 }

@@ -7,25 +7,15 @@ from typing import Any
 
 from flowbook.graph.model.dtypes import int32
 from flowbook.graph.ops.basis.filling import zeros
-from flowbook.graph.ops.linalg.decompositions import cholesky, lu, qr
+from flowbook.graph.ops.linalg.decompositions import lu, qr
 from flowbook.graph.ops.linalg.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
     matrix_diag,
     matrix_diag_part,
     matrix_set_diag,
 )
 from flowbook.graph.ops.linalg.einsum import einsum
-from flowbook.graph.ops.linalg.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.linalg.matrix_products import cross, matmul
+from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.solving import (
-    log_matrix_determinant,
-    matrix_determinant,
     matrix_inverse,
     matrix_solve,
     matrix_triangular_solve,
@@ -69,27 +59,14 @@ RULES: Rules = {
         ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"),
         named(matmul, adjoint_a=lambda n: n.flag("adj_x"), adjoint_b=lambda n: n.flag("adj_y")),
     ),
-    "Cholesky": named(cholesky),
-    "Cross": named(cross),
-    "Diag": named(diag),
-    "DiagPart": named(diag_part),
     "Einsum": lambda n, *inputs: einsum(n.text("equation"), *inputs, name=n.scope),
-    "LogMatrixDeterminant": named(log_matrix_determinant),
     "Lu": named(lu, output_idx_type=lambda n: n.dtype("output_idx_type", int32)),
     "MatMul": named(matmul, **TRANSPOSED),
-    "MatrixBandPart": named(matrix_band_part),
-    "MatrixDeterminant": named(matrix_determinant),
-    "MatrixDiag": named(matrix_diag),
-    "MatrixDiagPart": named(matrix_diag_part),
     **dict.fromkeys(("MatrixDiagPartV2", "MatrixDiagPartV3"), _diagonals(matrix_diag_part)),
     **dict.fromkeys(("MatrixDiagV2", "MatrixDiagV3"), _diagonals(matrix_diag)),
-    "MatrixExponential": named(matrix_exponential),
     "MatrixInverse": named(matrix_inverse, adjoint=lambda n: n.flag("adjoint")),
-    "MatrixLogarithm": named(matrix_logarithm),
-    "MatrixSetDiag": named(matrix_set_diag),
     **dict.fromkeys(("MatrixSetDiagV2", "MatrixSetDiagV3"), _diagonals(matrix_set_diag, 2)),
     "MatrixSolve": named(matrix_solve, adjoint=lambda n: n.flag("adjoint")),
-    "MatrixSquareRoot": named(matrix_square_root),
     "MatrixTriangularSolve": named(
         matrix_triangular_solve,
         lower=lambda n: n.flag("lower", True),

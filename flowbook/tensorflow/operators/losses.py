@@ -23,9 +23,6 @@ def _sparse_cross_entropy(n: Node, logits: Any, labels: Any) -> Any:
 RULES: Rules = {
     "InTopK": named(nn.in_top_k, k=lambda n: n.whole("k")),
     "InTopKV2": named(nn.in_top_k),
-    "L2Loss": named(nn.l2_loss),
-    "LogSoftmax": named(nn.log_softmax),
-    "Softmax": named(nn.softmax),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
 }

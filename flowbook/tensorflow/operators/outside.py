@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.ops.checks.assertions import Assert
 from flowbook.graph.ops.checks.checking import check_numerics
-from flowbook.graph.ops.outside.files import matching_files, read_file, write_file
 from flowbook.graph.ops.outside.printing import Print
 from flowbook.tensorflow.node import Node, Rules, named
 
@@ -32,8 +31,5 @@ RULES: Rules = {
         ("CheckNumerics", "CheckNumericsV2"),
         named(check_numerics, message=lambda n: n.text("message")),
     ),
-    "MatchingFiles": named(matching_files),
     "Print": _print,
-    "ReadFile": named(read_file),
-    "WriteFile": named(write_file),
 }

@@ -19,19 +19,6 @@ from flowbook.graph.ops.reduction.reductions import (
     reduce_prod,
 )
 from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
-from flowbook.graph.ops.reduction.segments import (
-    unsorted_segment_max,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sum,
-)
-from flowbook.graph.ops.reduction.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
 from flowbook.graph.ops.sparse.products import (
     sparse_segment_mean,
     sparse_segment_sqrt_n,
@@ -81,11 +68,6 @@ RULES: Rules = {
     "Mean": _reduced(reduce_mean),
     "Min": _reduced(reduce_min),
     "Prod": _reduced(reduce_prod),
-    "SegmentMax": named(segment_max),
-    "SegmentMean": named(segment_mean),
-    "SegmentMin": named(segment_min),
-    "SegmentProd": named(segment_prod),
-    "SegmentSum": named(segment_sum),
     **{
         f"SparseSegment{what}{end}": named(function)
         for what, function in {
@@ -96,8 +78,4 @@ RULES: Rules = {
         for end in ("", "WithNumSegments")
     },
     "Sum": _reduced(reduce_sum),
-    "UnsortedSegmentMax": named(unsorted_segment_max),
-    "UnsortedSegmentMin": named(unsorted_segment_min),
-    "UnsortedSegmentProd": named(unsorted_segment_prod),
-    "UnsortedSegmentSum": named(unsorted_segment_sum),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.ops.signal import fourier
-from flowbook.tensorflow.node import Node, Rule, Rules, named
+from flowbook.tensorflow.node import Node, Rule, Rules
 
 
 def _of_length(function: Any) -> Rule:
@@ -19,12 +19,6 @@ def _of_length(function: Any) -> Rule:
 
 
 RULES: Rules = {
-    "FFT": named(fourier.fft),
-    "FFT2D": named(fourier.fft2d),
-    "FFT3D": named(fourier.fft3d),
-    "IFFT": named(fourier.ifft),
-    "IFFT2D": named(fourier.ifft2d),
-    "IFFT3D": named(fourier.ifft3d),
     "IRFFT": _of_length(fourier.irfft),
     "IRFFT2D": _of_length(fourier.irfft2d),
     "IRFFT3D": _of_length(fourier.irfft3d),

@@ -11,7 +11,7 @@ from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.text.csv_records import decode_csv
 from flowbook.graph.ops.text.feature_values import parse_example_op
-from flowbook.graph.ops.text.string_numbers import decode_base64, decode_raw, encode_base64
+from flowbook.graph.ops.text.string_numbers import decode_raw, encode_base64
 from flowbook.tensorflow.node import Node, Rules, named
 
 
@@ -100,7 +100,6 @@ RULES: Rules = {
         width=lambda n: n.whole("width", -1),
         fill=lambda n: n.text("fill"),
     ),
-    "DecodeBase64": named(decode_base64),
     "DecodeCSV": _csv,
     "DecodeRaw": named(
         decode_raw,
@@ -130,7 +129,6 @@ RULES: Rules = {
         list(inputs), separator=n.text("separator"), name=n.scope
     ),
     "StringLower": named(strings.lower, encoding=lambda n: n.text("encoding")),
-    "StringStrip": named(strings.strip),
     "StringUpper": named(strings.upper, encoding=lambda n: n.text("encoding")),
     "StringLength": named(strings.length, unit=lambda n: n.text("unit", "BYTE")),
     "StringToHashBucketFast": named(

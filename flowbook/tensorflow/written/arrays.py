@@ -172,15 +172,15 @@ class _Key:
         return self._w.node("Pack", parts, N=len(parts), T=self._kind, axis=0)
 
 
-def _bounds_kind(op: Operation, first: int) -> Any:
-    kinds = {t.dtype for t in op.inputs[first:]} or {dtypes.int32}
+def _bounds_kind(op: Operation) -> Any:
+    kinds = {t.dtype for t in op.inputs[1:]} or {dtypes.int32}
     if len(kinds) > 1:
         raise UnimplementedError("a slice whose bounds are of several dtypes")
     return kinds.pop()
 
 
 def _strided_slice(w: Writer, op: Operation, x: str, *bounds: str) -> Any:
-    kind = _bounds_kind(op, 1)
+    kind = _bounds_kind(op)
     key = _Key(w, op.attributes["key"], list(bounds), kind)
     return w.last("StridedSlice", [x, *key.inputs], **key.masks, T=op.inputs[0].dtype, Index=kind)
 
@@ -208,7 +208,6 @@ def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
 
 RULES: Rules = {
     "BatchToSpaceND": same("BatchToSpaceND", dtypes={"T": 0, "Tblock_shape": 1, "Tcrops": 2}),
-    "BroadcastArgs": same("BroadcastArgs"),
     "BroadcastTo": same("BroadcastTo", dtypes={"T": 0, "Tidx": 1}),
     "Concat": _joined,
     "ConcatAt": _concat,
@@ -225,7 +224,6 @@ RULES: Rules = {
     "Fill": same("Fill", dtypes={"index_type": 0, "T": 1}),
     "Gather": lambda w, op, x, indices: gathered(w, op, x, indices, op.inputs[0].dtype),
     "GatherNd": _gathered_nd,
-    "InvertPermutation": same("InvertPermutation"),
     "LinSpace": same("LinSpace", dtypes={"T": 0, "Tidx": 2}),
     "MirrorPad": same("MirrorPad", "mode", dtypes={"T": 0, "Tpaddings": 1}),
     "NoOp": same("NoOp", dtypes={}),
@@ -234,7 +232,6 @@ RULES: Rules = {
     "Placeholder": _placeholder,
     "PlaceholderWithDefault": same("PlaceholderWithDefault", "shape", dtypes={"dtype": OUTPUT}),
     "Range": same("Range", dtypes={"Tidx": 0}),
-    "Rank": same("Rank"),
     "Reshape": same("Reshape", dtypes={"T": 0, "Tshape": 1}),
     "Reverse": _reversed,
     "ReverseSequence": _reversed_sequences,

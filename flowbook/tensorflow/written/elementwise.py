@@ -8,6 +8,7 @@ import numpy as np
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.operation import Operation
+from flowbook.tensorflow.alike import ALIKE
 from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.types import OUTPUT, Rules, same
 
@@ -66,16 +67,8 @@ RULES: Rules = {
     **{
         type: same(type)
         for type in (
-            "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BiasAdd", "Ceil",
-            "Conj", "Cos", "Cosh", "Cross", "Digamma", "DivNoNan", "Elu", "Equal", "Erf", "Erfc",
-            "Exp", "Expm1", "Floor", "FloorDiv", "Greater", "GreaterEqual", "Identity", "Igamma",
-            "Igammac", "IsFinite", "IsInf", "IsNan", "L2Loss", "LeftShift", "Less", "LessEqual",
-            "Lgamma", "Log", "Log1p", "Maximum", "Minimum", "Mul", "MulNoNan", "Neg", "NotEqual",
-            "OnesLike", "Polygamma", "PopulationCount", "Pow", "Reciprocal", "Relu", "Relu6",
-            "Relu6Grad", "ReluGrad", "RightShift", "Round", "Rsqrt", "Selu", "Sigmoid", "Sign",
-            "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square", "SquaredDifference",
-            "StopGradient", "Sub", "Tan", "Tanh", "TruncateDiv", "TruncateMod", "Xdivy", "Xlog1py",
-            "Xlogy", "ZerosLike", "Zeta",
+            *ALIKE,
+            "BiasAdd", "Identity",
         )
     },
     "Add": same("AddV2"),

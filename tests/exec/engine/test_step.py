@@ -18,7 +18,8 @@ import flowbook as fb
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.engine.step import Frame, Step, Structure
+from flowbook.exec.engine.step import Step
+from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.units import LateFeed, Unit
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program

@@ -78,11 +78,11 @@ def _output(
     return Shape.of((data[0], *between, weights[-1]))
 
 
-def _agreeing(what: str, gradients: Tensor, output: Shape) -> Shape:
+def _agreeing(gradients: Tensor, output: Shape) -> Shape:
     """What gradients and the output that they belong to say together about its shape."""
     if not gradients.shape.is_compatible_with(output):
         raise InvalidArgumentError(
-            f"{what} has the shape {gradients.shape}, but the convolution's output {output}"
+            f"'out_backprop' has the shape {gradients.shape}, but the convolution's output {output}"
         )
     return gradients.shape.merge(output)
 
@@ -122,7 +122,7 @@ def with_gradients(
         count = len(how["strides"])
         weights = of_rank("'filters'", filters.shape, count)
         data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
-        found = _agreeing("'out_backprop'", out_backprop, output(data, filters.shape, **how))
+        found = _agreeing(out_backprop, output(data, filters.shape, **how))
         assert found.dims is not None
         return data.merge((found.dims[0], *(None,) * count, weights[-2]))
 
@@ -133,7 +133,7 @@ def with_gradients(
         count = len(how["strides"])
         data = of_rank("the input", input.shape, count)
         weights = Shape.of(of_rank("'filters'", shape_from(filter_sizes), count))
-        found = _agreeing("'out_backprop'", out_backprop, output(input.shape, weights, **how))
+        found = _agreeing(out_backprop, output(input.shape, weights, **how))
         assert found.dims is not None
         last = None if is_depthwise else found.dims[-1]
         return weights.merge((*(None,) * count, data[-1], last))

@@ -10,6 +10,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.ops.nn.gated_activations import CUBIC, LINEAR
+from flowbook.onnx.alike import ALIKE
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.saving.rules.types import Rules, same
 from flowbook.onnx.saving.writer import Writer
@@ -152,15 +153,8 @@ def _shift(direction: str) -> Any:
 
 
 RULES: Rules = {
-    **{
-        type: same(type)
-        for type in (
-            "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh",
-            "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Greater", "Identity", "Less", "Log",
-            "Mul", "Neg", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
-            "Softplus", "Softsign", "Sqrt", "Sub", "Tan", "Tanh", "Where",
-        )
-    },
+    **{type: same(operator) for operator, type in ALIKE.items()},
+    **{type: same(type) for type in ("Div", "Elu", "Identity", "Pow", "Where")},
     "AddN": same("Sum"),
     "And": _logical("And", "BitwiseAnd"),
     "BiasAdd": same("Add"),
@@ -172,13 +166,10 @@ RULES: Rules = {
     "Exp2": lambda w, op, x: w.node("Pow", [number(w, op, 2), x]),
     "FloorDiv": _floor_div,
     "GeluTanh": _gelu_tanh,
-    "GreaterEqual": same("GreaterOrEqual"),
     "IsFinite": _is_finite,
     "IsInf": same("IsInf"),
-    "IsNan": same("IsNaN"),
     "LeakyRelu": same("LeakyRelu", "alpha"),
     "LeftShift": _shift("LEFT"),
-    "LessEqual": same("LessOrEqual"),
     "Log10": _scaled_log(10),
     "Log1p": lambda w, op, x: w.node("Log", [w.node("Add", [x, number(w, op, 1)])]),
     "Log2": _scaled_log(2),

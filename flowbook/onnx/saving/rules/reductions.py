@@ -144,7 +144,6 @@ RULES: Rules = {
     "LogSoftmax": same("LogSoftmax", "axis"),
     "LogSumExp": _reduction("ReduceLogSumExp"),
     "MatMul": _matmul,
-    "MatrixDeterminant": same("Det"),
     "Max": _reduction("ReduceMax"),
     "Mean": _reduction("ReduceMean"),
     "Min": _reduction("ReduceMin"),

@@ -25,16 +25,16 @@ def _padding(padding: Any) -> dict[str, Any]:
     return {"pads": [a for a, _ in padding] + [b for _, b in padding]}
 
 
-def _filter_dims(op: Operation, position: int) -> tuple[int, ...]:
-    dims = op.inputs[position].shape.dims
+def _filter_dims(op: Operation) -> tuple[int, ...]:
+    dims = op.inputs[1].shape.dims
     if dims is None or None in dims:
-        raise UnimplementedError(f"filters whose shape is not known, {op.inputs[position].name}")
+        raise UnimplementedError(f"filters whose shape is not known, {op.inputs[1].name}")
     return dims  # type: ignore[return-value]
 
 
 def _convolution(w: Writer, op: Operation, x: str, filters: str) -> Any:
     rank = rank_of(op.inputs[1])
-    dims = _filter_dims(op, 1)
+    dims = _filter_dims(op)
     found = w.node(
         "Conv",
         [_first(w, x, rank), w.transpose(filters, (rank - 1, rank - 2, *range(rank - 2)))],
@@ -47,7 +47,7 @@ def _convolution(w: Writer, op: Operation, x: str, filters: str) -> Any:
 
 
 def _depthwise(w: Writer, op: Operation, x: str, filters: str) -> Any:
-    height, width, channels, multiplier = _filter_dims(op, 1)
+    height, width, channels, multiplier = _filter_dims(op)
     weights = w.transpose(filters, (2, 3, 0, 1))
     weights = w.reshape(weights, [channels * multiplier, 1, height, width])
     found = w.node(
@@ -64,7 +64,7 @@ def _depthwise(w: Writer, op: Operation, x: str, filters: str) -> Any:
 
 def _transposed(w: Writer, op: Operation, _: str, filters: str, dy: str) -> Any:
     rank = rank_of(op.inputs[1])
-    dims = _filter_dims(op, 1)
+    dims = _filter_dims(op)
     inner, outer = op.outputs[0].shape.dims, op.inputs[2].shape.dims
     if inner is None or outer is None or None in (*inner[1:-1], *outer[1:-1]):
         raise UnimplementedError("a transposed convolution whose sizes are not known")

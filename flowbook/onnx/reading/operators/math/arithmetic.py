@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
+from flowbook.onnx.alike import ALIKE
 from flowbook.onnx.reading import vocabulary as fb
 from flowbook.onnx.reading.node import Node
 from flowbook.onnx.reading.operators.types import Table
@@ -116,59 +118,34 @@ def _dropout(node: Node, x: Any, ratio: Any = None, training: Any = None) -> Any
     return fb.identity(x), fb.ones_like(x, mask_dtype) if node.wants(1) else None
 
 
+def _alike(type: str) -> Any:
+    """The translation of an operator that is one operation, of one or two inputs."""
+    op_def = op_named(type)
+    return (unary if len(op_def.inputs) == 1 else binary)(op_def.public)
+
+
 TABLE: Table = {
-    "Abs": unary(fb.abs),
-    "Acos": unary(fb.acos),
-    "Acosh": unary(fb.acosh),
-    "Add": binary(fb.add),
+    **{operator: _alike(type) for operator, type in ALIKE.items()},
     "And": binary(fb.logical_and),
-    "Asin": unary(fb.asin),
-    "Asinh": unary(fb.asinh),
-    "Atan": unary(fb.atan),
-    "Atanh": unary(fb.atanh),
     "BitShift": _shift,
     "BitwiseAnd": binary(fb.bitwise_and),
     "BitwiseNot": unary(fb.invert),
     "BitwiseOr": binary(fb.bitwise_or),
     "BitwiseXor": binary(fb.bitwise_xor),
-    "Ceil": unary(fb.ceil),
     "Clip": _clip,
-    "Cos": unary(fb.cos),
-    "Cosh": unary(fb.cosh),
     "Div": _div,
     "Dropout": _dropout,
-    "Equal": binary(fb.equal),
-    "Erf": unary(fb.erf),
-    "Exp": unary(fb.exp),
-    "Floor": unary(fb.floor),
-    "Greater": binary(fb.greater),
-    "GreaterOrEqual": binary(fb.greater_equal),
     "Identity": lambda node, x: fb.identity(x) if isinstance(x, Tensor) else x,
     "IsInf": _is_inf,
-    "IsNaN": unary(fb.is_nan),
-    "Less": binary(fb.less),
-    "LessOrEqual": binary(fb.less_equal),
-    "Log": unary(fb.log),
     "Max": folded(fb.maximum),
     "Mean": _mean,
     "Min": folded(fb.minimum),
     "Mod": _mod,
-    "Mul": binary(fb.multiply),
-    "Neg": unary(fb.negative),
     "Not": unary(fb.logical_not),
     "Or": binary(fb.logical_or),
     "PRelu": _prelu,
     "Pow": _pow,
-    "Reciprocal": unary(fb.reciprocal),
-    "Round": unary(fb.round),
-    "Sign": unary(fb.sign),
-    "Sin": unary(fb.sin),
-    "Sinh": unary(fb.sinh),
-    "Sqrt": unary(fb.sqrt),
-    "Sub": binary(fb.subtract),
     "Sum": folded(fb.add),
-    "Tan": unary(fb.tan),
-    "Tanh": unary(fb.tanh),
     "Where": lambda node, condition, x, y: fb.where(condition, x, y),
     "Xor": binary(fb.logical_xor),
 }

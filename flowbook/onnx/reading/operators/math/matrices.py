@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.onnx.reading import vocabulary as fb
 from flowbook.onnx.reading.node import Node
-from flowbook.onnx.reading.operators.math.arithmetic import like, unary
+from flowbook.onnx.reading.operators.math.arithmetic import like
 from flowbook.onnx.reading.operators.types import Table
 
 
@@ -32,7 +32,6 @@ def _multiplied_integers(node: Node, a: Any, b: Any, a_zero: Any = None, b_zero:
 
 
 TABLE: Table = {
-    "Det": unary(fb.matrix_determinant),
     "Einsum": lambda node, *inputs: fb.einsum(node.need("equation"), *inputs),
     "Gemm": _gemm,
     "MatMul": lambda node, a, b: fb.matmul(a, b),

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowbook.onnx.reading import vocabulary as fb
 from flowbook.onnx.reading.node import Node
-from flowbook.onnx.reading.operators.math.arithmetic import like, unary
+from flowbook.onnx.reading.operators.math.arithmetic import like
 from flowbook.onnx.reading.operators.sizes import matrix_at
 from flowbook.onnx.reading.operators.types import Table, Translation
 
@@ -124,14 +124,10 @@ TABLE: Table = {
     "LeakyRelu": _by_numbers("LeakyRelu"),
     "LogSoftmax": _softmax(fb.nn.log_softmax),
     "Mish": lambda node, x: x * fb.tanh(fb.nn.softplus(x)),
-    "Relu": unary(fb.nn.relu),
     "ScaledTanh": lambda node, x: _scaled_tanh(x, node.need("alpha"), node.need("beta")),
     "Selu": _selu,
     "Shrink": _shrink,
-    "Sigmoid": unary(fb.sigmoid),
     "Softmax": _softmax(fb.nn.softmax),
-    "Softplus": unary(fb.nn.softplus),
-    "Softsign": unary(fb.nn.softsign),
     "Swish": _swish,
     "ThresholdedRelu": _by_numbers("ThresholdedRelu"),
 }
