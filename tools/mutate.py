@@ -718,6 +718,12 @@ CHANGES = (
     ),
     # The model: keys and kinds
     Change(
+        "port/flags.py",
+        "module = module.with_changes(body=_without_passes(body))",
+        "return with_import(module.with_changes(body=_without_passes(body)), 'argparse')",
+        ("port/test_port.py",),
+    ),
+    Change(
         "port/templates.py",
         "if value.value not in parameters or any(all(use is not o for o in own) for use in uses):",
         "if value.value not in parameters:",
@@ -1784,6 +1790,12 @@ CHANGES = (
         "tensorflow/tables.py",
         "keys, values = keys[order], values[order]",
         "keys, values = keys, values",
+        ("tensorflow/test_tables.py",),
+    ),
+    Change(
+        "tensorflow/tables.py",
+        ".ravel()[port].decode()",
+        ".ravel()[0].decode()",
         ("tensorflow/test_tables.py",),
     ),
     Change(
