@@ -718,6 +718,12 @@ CHANGES = (
     ),
     # The model: keys and kinds
     Change(
+        "train/lbfgs.py",
+        "if before - now <= self.optimizer._tolerance() * max(abs(before), abs(now)):",
+        "if before - now <= self.optimizer._tolerance() * max(abs(before), abs(now), 1.0):",
+        ("train/test_lbfgs.py",),
+    ),
+    Change(
         "port/flags.py",
         "module = module.with_changes(body=_without_passes(body))",
         "return with_import(module.with_changes(body=_without_passes(body)), 'argparse')",
