@@ -20,16 +20,11 @@ def _normal(stddev: float) -> Any:
 
 
 def _convolution(x: Any, bias: float, name: str) -> Any:
-    return fb.layers.conv2d(
-        x,
-        64,
-        5,
-        padding="SAME",
-        activation=fb.nn.relu,
-        kernel_initializer=_normal(0.05),
-        bias_initializer=fb.initializers.constant(bias),
-        name=name,
-    )
+    start = {
+        "kernel_initializer": _normal(0.05),
+        "bias_initializer": fb.initializers.constant(bias),
+    }
+    return fb.layers.conv2d(x, 64, 5, padding="SAME", activation=fb.nn.relu, **start, name=name)
 
 
 def _dense(x: Any, units: int, name: str) -> Any:
@@ -70,8 +65,7 @@ def cifar10(images: Any) -> Any:
 
 def loss(logits: Any, labels: Any) -> Any:
     """Cross entropy and the penalties of the dense layers' weights."""
-    entropy = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    mean = fb.reduce_mean(entropy, name="cross_entropy")
+    mean = fb.losses.sparse_softmax_cross_entropy(labels, logits)
     return mean + fb.layers.regularization_loss(mean)
 
 

@@ -13,7 +13,6 @@ Source: Raissi, Perdikaris, Karniadakis, "Physics-informed neural networks", 201
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,24 +28,15 @@ def solution(x: Any, t: Any) -> Any:
     return np.exp(-SPREAD * np.pi**2 * t) * np.sin(np.pi * x)
 
 
-class Temperature:
-    """The network: two hidden layers, shared by all points where it is asked."""
-
-    def __init__(self, units: int = 20) -> None:
-        start = fb.initializers.glorot_uniform()
-        sizes = [2, units, units, 1]
-        self.kernels = [fb.Variable(start([a, b])) for a, b in pairwise(sizes)]
-        self.biases = [fb.Variable(fb.zeros([size])) for size in sizes[1:]]
-
-    def __call__(self, x: Any, t: Any) -> Any:
-        """The temperatures [points] at places and times [points]."""
-        h = fb.stack([x, t], axis=1)
-        for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
-            h = fb.tanh(h @ kernel + bias)
-        return (h @ self.kernels[-1] + self.biases[-1])[:, 0]
+def temperature(x: Any, t: Any, units: int = 20) -> Any:
+    """The network: temperatures [points] at places and times [points]."""
+    h = fb.stack([x, t], axis=1)
+    for _ in range(2):
+        h = fb.layers.dense(h, units, fb.tanh)
+    return fb.layers.dense(h, 1)[:, 0]
 
 
-def loss(u: Temperature, inside: int, edge: int, rng: np.random.Generator) -> Any:
+def loss(u: Any, inside: int, edge: int, rng: np.random.Generator) -> Any:
     """How far the network is from the law inside and from what is known at the edges."""
     x, t = fb.constant(rng.random([2, inside]).astype(np.float32))
     [u_t, u_x] = fb.gradients(u(x, t), [t, x])
@@ -63,7 +53,7 @@ def loss(u: Temperature, inside: int, edge: int, rng: np.random.Generator) -> An
 def main(iterations: int = 1000, seed: int = 1, figure: Any = None) -> float:
     """Solve it; return the largest error on a grid."""
     fb.set_random_seed(seed)
-    u = Temperature()
+    u = fb.template(temperature, "temperature")  # All calls share its weights.
     rng = np.random.default_rng(seed)
     optimizer = fb.train.LBFGSOptimizer(loss(u, 500, 50, rng), max_iterations=iterations)
     x, t = (part.ravel() for part in np.meshgrid(*[np.linspace(0, 1, 41, dtype=np.float32)] * 2))

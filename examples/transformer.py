@@ -131,7 +131,7 @@ def main(steps: int = 400, seed: int = 1, figure: Any = None) -> float:
     rng = np.random.default_rng(seed)
     source, target = [fb.placeholder(fb.int32, [None, 6], name=n) for n in ("source", "target")]
     logits = translate(source, fb.pad(target[:, :-1], [[0, 0], [1, 0]]), 11, SMALL, rate=0.0)
-    loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=target, logits=logits)
+    loss = fb.losses.sparse_softmax_cross_entropy(target, logits)
     step = fb.train.AdamOptimizer(2e-3).minimize(loss)
     share = fb.reduce_mean(fb.cast(fb.equal(fb.argmax(logits, 2, fb.int32), target), fb.float32))
     shares = []

@@ -752,6 +752,18 @@ CHANGES = (
     ),
     # The model: keys and kinds
     Change(
+        "train/lbfgs.py",
+        "if before - now <= self.optimizer._tolerance() * max(abs(before), abs(now)):",
+        "if before - now <= self.optimizer._tolerance() * max(abs(before), abs(now), 1.0):",
+        ("train/test_lbfgs.py",),
+    ),
+    Change(
+        "port/flags.py",
+        "module = module.with_changes(body=_without_passes(body))",
+        "return with_import(module.with_changes(body=_without_passes(body)), 'argparse')",
+        ("port/test_port.py",),
+    ),
+    Change(
         "port/templates.py",
         "if value.value not in parameters or any(all(use is not o for o in own) for use in uses):",
         "if value.value not in parameters:",
@@ -1832,6 +1844,12 @@ CHANGES = (
         "tensorflow/tables.py",
         "keys, values = keys[order], values[order]",
         "keys, values = keys, values",
+        ("tensorflow/test_tables.py",),
+    ),
+    Change(
+        "tensorflow/tables.py",
+        ".ravel()[port].decode()",
+        ".ravel()[0].decode()",
         ("tensorflow/test_tables.py",),
     ),
     Change(

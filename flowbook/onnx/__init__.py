@@ -52,7 +52,7 @@ def load(
         A Model: `.inputs`, `.outputs` and `.initializers` are dicts by the names in the model.
 
     Raises:
-        FailedPreconditionError: if the onnx package is not installed.
+        UnimplementedError: if the onnx package is not installed.
         NotFoundError: if there is no such file.
         DataLossError: if it holds no model.
         InvalidArgumentError: if the model is not valid.
@@ -112,7 +112,7 @@ def save(
         The model, an onnx.ModelProto.
 
     Raises:
-        FailedPreconditionError: if the onnx package is not installed.
+        UnimplementedError: if the onnx package is not installed.
         InvalidArgumentError: if a placeholder is needed that is not among the inputs, or variables
             are read and there is no session.
         UnimplementedError: if operation types cannot be written, all of which are named. No file

@@ -5,19 +5,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from flowbook.graph.model.errors import FailedPreconditionError
+from flowbook.graph.model.errors import UnimplementedError
 
 
 def onnx(part: str = "") -> Any:
     """The onnx package, or a module of it, such as "checker".
 
     Raises:
-        FailedPreconditionError: if it is not installed.
+        UnimplementedError: if it is not installed.
     """
     try:
         return importlib.import_module(f"onnx.{part}" if part else "onnx")
     except ImportError as error:
-        raise FailedPreconditionError(
+        raise UnimplementedError(
             f"ONNX models need the onnx package, which cannot be imported: {error}",
             hint="pip install onnx",
         ) from None

@@ -126,7 +126,7 @@ def load(
         raise InvalidTypeError("outputs is a list of names", hint=f"outputs=[{outputs!r}]")
     wanted = None if outputs is None else [name.partition(":")[0] for name in outputs]
     paths = assets(message, folder)
-    found = built(message, wanted, _standing(input_map), paths, clear_devices)
+    found = built(message, wanted, _standing(input_map), paths, checkpoint, clear_devices)
     with graph.as_default(), name_scope(name) if name else nullcontext():
         scope = graph.scope.prefix
         import_graph_def(found.graph, _in_graph(found, input_map), name="")

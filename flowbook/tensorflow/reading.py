@@ -89,6 +89,7 @@ def built(
     outputs: Sequence[str] | None,
     given: Mapping[Source, Tensor],
     paths: Mapping[str, str],
+    checkpoint: str | None,
     clear_devices: bool,
 ) -> Built:
     """Build a graph of nodes.
@@ -99,6 +100,7 @@ def built(
         given: tensors of other graphs, in whose places are placeholders like them. Of their nodes
             nothing else is built, nor what only these need.
         paths: of the files that go with a saved model, by the nodes that hold them.
+        checkpoint: the path of the checkpoint beside it, if there is one.
         clear_devices: whether devices that nodes ask for are left out.
 
     Raises:
@@ -116,7 +118,7 @@ def built(
     order = nodes.ordered(names, also, cut)
     shapes: dict[str, Shape] = {}
     late = late_reads(nodes, order)
-    handles = Handles(nodes.share_arrays(names - cut), tables(nodes, paths), paths)
+    handles = Handles(nodes.share_arrays(names - cut), tables(nodes, paths, checkpoint), paths)
     while True:
         reader = _Reader(nodes, known, given, late, shapes, clear_devices, handles)
         try:

@@ -1,7 +1,9 @@
 """Look-up tables that never change: what fills them is known when a graph is read.
 
-Keys and values are constants, or lines of a file of text, which a saved model has among its assets.
-What fills a table there has nothing left to do here.
+Keys and values are constants, lines of a file of text, which a saved model has among its assets, or
+what its checkpoint holds. What fills a table there has nothing left to do here. So it is with a
+table that might change, if all that is ever put in is one of these: it holds that from the
+beginning.
 """
 
 from __future__ import annotations
@@ -15,18 +17,21 @@ import numpy as np
 from flowbook.graph.model.dtypes import DType, string
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from flowbook.graph.storing.files import contents
+from flowbook.tensorflow.bundle import Bundle
 from flowbook.tensorflow.elements import dtype_of, to_array
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef, NodeDef
 from flowbook.tensorflow.node import Array, Table
 from flowbook.tensorflow.nodes import ASSIGNMENTS, PASSING, VARIABLES, Nodes, Source
 from flowbook.tensorflow.opening import MOST_BYTES
 
-TABLES = {"HashTable", "HashTableV2"}
+TABLES = {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"}
 _BY_ARRAYS = {
     "InitializeTable",
     "InitializeTableV2",
     "LookupTableImport",
     "LookupTableImportV2",
+    "LookupTableInsert",
+    "LookupTableInsertV2",
 }
 _BY_FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
 FILLING = _BY_ARRAYS | _BY_FILES
@@ -44,14 +49,17 @@ def assets(message: MetaGraphDef, folder: Path | None) -> dict[str, str]:
     return found
 
 
-def tables(nodes: Nodes, paths: Mapping[str, str]) -> dict[str, Table | str]:
+def tables(
+    nodes: Nodes, paths: Mapping[str, str], checkpoint: str | None = None
+) -> dict[str, Table | str]:
     """The tables of a graph, by the names of their nodes; of one that is not read, why not.
 
     Args:
         nodes: the graph's nodes.
         paths: of the assets, by their nodes.
+        checkpoint: the path of the one beside the graph, if there is one.
     """
-    reader = _Reader(nodes, paths)
+    reader = _Reader(nodes, paths, checkpoint)
     filling: dict[str, list[str]] = {n: [] for n, p in nodes.protos.items() if p.op in TABLES}
     for name, proto in nodes.protos.items():
         if proto.op in FILLING and nodes.taken[name].values:
@@ -70,9 +78,10 @@ def tables(nodes: Nodes, paths: Mapping[str, str]) -> dict[str, Table | str]:
 class _Reader:
     """Reads what fills tables."""
 
-    def __init__(self, nodes: Nodes, paths: Mapping[str, str]) -> None:
+    def __init__(self, nodes: Nodes, paths: Mapping[str, str], checkpoint: str | None) -> None:
         self._nodes = nodes
         self._paths = paths
+        self._checkpoint = checkpoint
 
     def table(self, proto: NodeDef, by: list[str]) -> Table:
         """A table.
@@ -82,6 +91,10 @@ class _Reader:
             NotFoundError: if a file is not there.
             InvalidArgumentError: if keys and values do not fit, or a key has two values.
         """
+        if not by:
+            raise UnimplementedError(
+                "nothing fills it: what initialises tables was not kept when the graph was frozen"
+            )
         if len(by) != 1:
             raise UnimplementedError(f"{len(by)} nodes fill it, where one is read")
         values = self._nodes.taken[by[0]].values
@@ -94,20 +107,28 @@ class _Reader:
         return _sorted(proto.name, *columns)
 
     def _array(self, source: Source) -> Array:
-        """The value of a constant, of an asset's path, or of a variable that begins with one."""
+        """A constant, an asset's path or a part of the checkpoint, by what hands it on."""
         name: str | None = source.node
+        port = source.port
         for _ in range(len(self._nodes.protos)):
             if name is None:
                 break
+            if self._nodes.protos[name].op == "RestoreV2" and self._checkpoint is not None:
+                return self._restored(name, port)
             if name in self._paths:
                 return np.array([self._paths[name].encode()], object)
             if self._nodes.protos[name].op == "Const":
                 return to_array(self._nodes.protos[name].attr["value"].tensor)
-            name = self._before(name)
+            name, port = self._before(name)
         raise UnimplementedError(f"what it holds, by {source.node!r}, is known to a run alone")
 
-    def _before(self, name: str) -> str | None:
-        """The node whose value another one hands on, or begins with; None if it makes its own."""
+    def _restored(self, name: str, port: int) -> Array:
+        """What a node that restores gives at an output."""
+        asked = self._array(self._nodes.taken[name].values[1]).ravel()[port].decode()
+        return Bundle(self._checkpoint).read([asked])[asked]
+
+    def _before(self, name: str) -> Source | tuple[None, int]:
+        """What another node hands on, or begins with; None if it makes its own."""
         type, values = self._nodes.protos[name].op, self._nodes.taken[name].values
         if type in VARIABLES:
             writes = [
@@ -115,9 +136,10 @@ class _Reader:
                 for c in self._nodes.consumers[name]
                 if self._nodes.protos[c].op in ASSIGNMENTS
             ]
-            return next((v[1].node for v in writes if len(v) == 2 and v[0].node == name), None)
+            begin = (v[1] for v in writes if len(v) == 2 and v[0].node == name)
+            return next(begin, (None, 0))
         hands_on = type in (*PASSING, "ReadVariableOp", "PlaceholderWithDefault")
-        return values[0].node if hands_on and values else None
+        return values[0] if hands_on and values else (None, 0)
 
     def _of_file(self, table: NodeDef, by: NodeDef, values: list[Source]) -> list[Array]:
         """The keys and values that are columns of a file of text."""

@@ -178,7 +178,7 @@ class LBFGSOptimizer:
             "maxfun": max(15000, 20 * self.max_iterations),
             "maxcor": self.history,
             "gtol": self.gradient_tolerance,
-            "ftol": self._tolerance(),
+            "ftol": 0.0,  # SciPy's is a part of 1 where the loss is below 1; `accept` sees to it.
         }
         try:
             found = minimize(
@@ -194,8 +194,13 @@ class LBFGSOptimizer:
             values = search.values(search.accepted.place)
             sess.run(self._assign, dict(zip(self._values, values, strict=True)))
         message = str(found.message).capitalize()
+        if search.is_settled:
+            message = (
+                f"Convergence: a step improved the loss by {self._tolerance():.1g} of it or less"
+            )
+        converged = search.is_settled or bool(found.success)
         return LBFGSResult(
-            search.accepted.loss, search.steps, search.evaluations, bool(found.success), message
+            search.accepted.loss, search.steps, search.evaluations, converged, message
         )
 
     def _tolerance(self) -> float:
@@ -251,6 +256,7 @@ class _Search:
         accepted: the point that the last step led to.
         steps: how many were taken.
         evaluations: how often the loss was computed.
+        is_settled: whether the last step improved the loss by no more than is to count.
     """
 
     accepted: _Point
@@ -270,6 +276,7 @@ class _Search:
         self.callback = callback
         self.steps = 0
         self.evaluations = 0
+        self.is_settled = False
         self._latest: _Point
 
     def values(self, flat: Array) -> list[Array]:
@@ -309,11 +316,19 @@ class _Search:
         return _Point(np.array(place), float(loss), _flat(found))
 
     def accept(self, intermediate_result: Any) -> None:
-        """Note a step that was taken: to the point that was computed last."""
+        """Note a step that was taken: to the point that was computed last.
+
+        Raises:
+            StopIteration: if it improved the loss so little that it has converged.
+        """
+        before, now = self.accepted.loss, self._latest.loss
         self.accepted = self._latest
         self.steps += 1
         if self.callback is not None:
-            self.callback(self.steps, self.accepted.loss)
+            self.callback(self.steps, now)
+        if before - now <= self.optimizer._tolerance() * max(abs(before), abs(now)):
+            self.is_settled = True
+            raise StopIteration
 
 
 def _is_finite(point: _Point) -> bool:

@@ -501,7 +501,7 @@ def test_importing_flowbook_does_not_import_onnx() -> None:
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(fb.errors.FailedPreconditionError) as caught:
+    with pytest.raises(fb.errors.UnimplementedError) as caught:
         fb.onnx.load(b"")
     assert caught.value.hint == "pip install onnx"
 

@@ -38,11 +38,22 @@ def test_a_saved_models_tables_are_filled_by_what_lies_beside_it(tmp_path: Path)
         fb.tensorflow.load(tmp_path / "model", name="other")
 
 
-def table(*lines: str) -> GraphDef:
+@requires(distribution="google-crc32c")
+def test_a_table_that_a_checkpoint_fills_is_read_from_it(tmp_path: Path) -> None:
+    signature = fb.tensorflow.load(DATA / "adapted").signatures["serving_default"]
+    with fb.Session() as sess:
+        found = sess.run(signature.outputs, {signature.inputs["x"]: ["be", "or", "to"]})
+    assert found["ids"].tolist() == [4, -1, 3]
+    shutil.copy(DATA / "adapted" / "saved_model.pb", tmp_path)
+    with pytest.raises(fb.errors.UnimplementedError, match="known to a run alone"):
+        fb.tensorflow.load(tmp_path, name="other")
+
+
+def table(*lines: str, op: str = "HashTableV2") -> GraphDef:
     """A look-up of strings, with these nodes beside it."""
     message = GraphDef()
     end = "y LookupTableFindV2 table x none"
-    for line in ("x Placeholder", "table HashTableV2", "none Const", *lines, end):
+    for line in ("x Placeholder", f"table {op}", "none Const", *lines, end):
         name, op, *inputs = line.split()
         node = message.node.add(name=name, op=op, input=inputs)
         if op == "Const":
@@ -55,7 +66,7 @@ def table(*lines: str) -> GraphDef:
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        ([], "0 nodes fill it"),
+        ([], "nothing fills it: what initialises tables was not kept"),
         (
             ["fill InitializeTableV2 table none none", "more LookupTableImportV2 table none none"],
             "2",
@@ -73,3 +84,23 @@ def test_a_table_of_one_key() -> None:
     with fb.Session() as sess:
         found = sess.run([model["y:0"], model["fill"]], {model["x:0"]: ["?", "other"]})
     assert found[0].tolist() == [b"?", b"?"]
+
+
+def test_a_table_that_might_change_holds_the_constants_that_are_put_in() -> None:
+    fill = "fill LookupTableInsertV2 table none none"
+    model = fb.tensorflow.load(table(fill, op="MutableHashTableV2"))
+    with fb.Session() as sess:
+        assert sess.run(model["y:0"], {model["x:0"]: ["?"]}).tolist() == [b"?"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("more LookupTableInsertV2 table x none", "2 nodes fill it"),
+        ("gone LookupTableRemoveV2 table x", "LookupTableRemoveV2"),
+    ],
+)
+def test_a_table_that_changes_in_runs_is_refused(change: str, why: str) -> None:
+    fill = "fill LookupTableInsertV2 table none none"
+    with pytest.raises(fb.errors.UnimplementedError, match=why):
+        fb.tensorflow.load(table(fill, change, op="MutableHashTableV2"))

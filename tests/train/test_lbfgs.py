@@ -146,3 +146,13 @@ def test_errors() -> None:
     ):
         with pytest.raises((fb.errors.InvalidArgumentError, TypeError), match=said):
             fb.train.LBFGSOptimizer(loss, **arguments)
+
+
+def test_how_small_a_loss_is_does_not_matter() -> None:
+    """The tolerance is a part of the loss, also where that is far below 1."""
+    x = fb.Variable([-1.2, 1.0], name="x")
+    optimizer = fb.train.LBFGSOptimizer(1e-6 * rosenbrock(x), gradient_tolerance=1e-12)
+    with fb.Session() as sess:
+        result = optimizer.minimize(sess)
+        np.testing.assert_allclose(sess.run(x), 1.0, atol=0.01)
+    assert result.converged
