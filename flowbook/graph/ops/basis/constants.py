@@ -273,6 +273,7 @@ stop_gradient = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("input",),
     is_identity=True,
+    computes_shapes=True,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
