@@ -295,8 +295,9 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "average_precision_at_k": "fb.metrics.mean of a precision that you compute",
         "mean_cosine_distance": "fb.metrics.mean(1.0 - fb.reduce_sum(labels * predictions, axis))",
         "mean_tensor": "fb.metrics.mean of each part",
-        "precision_at_k": "fb.metrics.mean(fb.cast(fb.nn.in_top_k(...), fb.float32)) / k",
-        "recall_at_k": "fb.metrics.mean(fb.cast(fb.nn.in_top_k(...), fb.float32))",
+        "precision_at_k": "fb.metrics.mean(fb.cast(fb.nn.in_top_k(...), fb.float32) / k), "
+        "of one label each",
+        "recall_at_k": "fb.metrics.mean(fb.nn.in_top_k(predictions, labels, k)), of one label each",
     },
     "nn": {
         "BasicLSTMCell": "fb.layers.lstm_cell",
