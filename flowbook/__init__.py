@@ -2,8 +2,9 @@
 
 The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
 neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
-`fb.signal` frames of signals, `fb.sparse` what sparse tensors have, `fb.summary` what charts show,
-`fb.train` optimizers, `fb.errors` what can go wrong; `fb.onnx` and `fb.tensorflow` exchange models.
+`fb.metrics` what predictions are worth, `fb.signal` frames of signals, `fb.sparse` what sparse
+tensors have, `fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong;
+`fb.onnx` and `fb.tensorflow` exchange models.
 """
 
 __version__ = "0.1.0"
@@ -14,6 +15,7 @@ from flowbook import image as image
 from flowbook import initializers as initializers
 from flowbook import layers as layers
 from flowbook import losses as losses
+from flowbook import metrics as metrics
 from flowbook import nn as nn
 from flowbook import onnx as onnx
 from flowbook import regularizers as regularizers

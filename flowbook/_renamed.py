@@ -192,7 +192,6 @@ INSTEAD = {
     "math": "the names themselves: fb.add, fb.log, fb.reduce_sum, ...",
     "max": "fb.reduce_max",
     "mean": "fb.reduce_mean",
-    "metrics": "operations of your own, as fb.reduce_mean(fb.cast(fb.equal(a, b), fb.float32))",
     "min": "fb.reduce_min",
     "model_variables": "fb.get_default_graph().variables()",
     "moving_average_variables": "average(variable) of the fb.train.ExponentialMovingAverage",
@@ -291,6 +290,14 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "get_regularization_loss": "fb.layers.regularization_loss(loss)",
         "get_regularization_losses": "fb.layers.regularization_loss(loss)",
         "get_total_loss": "loss + fb.layers.regularization_loss(loss)",
+    },
+    "metrics": {
+        "average_precision_at_k": "fb.metrics.mean of a precision that you compute",
+        "mean_cosine_distance": "fb.metrics.mean(1.0 - fb.reduce_sum(labels * predictions, axis))",
+        "mean_tensor": "fb.metrics.mean of each part",
+        "precision_at_k": "fb.metrics.mean(fb.cast(fb.nn.in_top_k(...), fb.float32) / k), "
+        "of one label each",
+        "recall_at_k": "fb.metrics.mean(fb.nn.in_top_k(predictions, labels, k)), of one label each",
     },
     "nn": {
         "BasicLSTMCell": "fb.layers.lstm_cell",
@@ -401,6 +408,7 @@ NAMESPACES = {
     "initializers": ("{}_initializer",),
     "layers": (),
     "losses": (),
+    "metrics": (),
     "nn": (),
     "regularizers": ("{}_regularizer",),
     "sets": ("set_{}",),

@@ -118,13 +118,10 @@ def compute_weighted_loss(
     if reduction != Reduction.NONE and reduction not in _DIVISORS:
         known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
         raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
-    weights = _checked_weights(losses, weights)
     wide = float32 if losses.dtype.size < 4 else losses.dtype
-    values, weights = cast(losses, wide), cast(weights, wide)
+    values, weights = cast(losses, wide), cast(_checked_weights(losses, weights), wide)
     if weights.shape.rank != 0:
-        # In the run too, weights have the losses' rank, and add none by broadcasting.
-        with control_dependencies(_rank_checks(losses, weights)):
-            weights = broadcast_to(weights, shape_of(losses))
+        weights = _spread_over(weights, losses)
     weighted = values * weights
     if reduction != Reduction.NONE:
         divisor = _DIVISORS[reduction](values, weights)
@@ -133,9 +130,20 @@ def compute_weighted_loss(
     return identity(cast(weighted, losses.dtype), name="value")
 
 
+def spread_weights(values: Tensor, weights: Any, dtype: DType) -> Tensor:
+    """Weights in the shape of what they weigh, a scalar's too, and in a dtype."""
+    return _spread_over(cast(_checked_weights(values, weights), dtype), values)
+
+
+def _spread_over(weights: Tensor, losses: Tensor) -> Tensor:
+    # In the run too, weights have the losses' rank, and add none by broadcasting.
+    with control_dependencies(_rank_checks(losses, weights)):
+        return broadcast_to(weights, shape_of(losses))
+
+
 def _rank_checks(losses: Tensor, weights: Tensor) -> list[Operation]:
     """What fails the step if weights are neither a scalar nor of the losses' rank."""
-    if None not in (losses.shape.rank, weights.shape.rank):
+    if weights.shape.rank == 0 or None not in (losses.shape.rank, weights.shape.rank):
         return []
     return [assert_rank_in(weights, [0, rank(losses)], message="weights do not fit their losses")]
 

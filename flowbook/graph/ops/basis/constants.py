@@ -276,6 +276,7 @@ stop_gradient = OpDef(
     spreads_nonfinite=("input",),
     is_identity=True,
     batching=Batching.ELEMENTWISE,
+    computes_shapes=True,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,

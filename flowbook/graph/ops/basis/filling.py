@@ -99,6 +99,7 @@ fill_op = OpDef(
     infer=_filled_shape,
     kernel=_fill,
     host_args=("dims",),
+    computes_shapes=True,
     grad=lambda op, dy: (None, sum_op(dy)),
     cost=no_flops,
 )

@@ -166,6 +166,13 @@ polygamma: OpDef = OpDef(
 )
 
 
+def _zeta(xp: Any, x: Any, q: Any) -> Any:
+    value = special_of(xp).zeta(x, q)
+    # SciPy gives NaN where every term vanishes, and infinity for NaN at a pole.
+    value = xp.where((x == xp.inf) & (q > 1), 0.0, value)
+    return xp.where(xp.isnan(x) | xp.isnan(q), xp.nan, value).astype(x.dtype, copy=False)
+
+
 def _zeta_gradient(op: Operation, dy: Tensor) -> Any:
     x, q = op.inputs
     return gradients_of_two(op, None, multiply_no_nan(x * zeta(x + 1.0, q), -dy))
@@ -176,7 +183,7 @@ zeta: OpDef = OpDef(
     "x: T, q: T -> z: T",
     T=FLOATS,
     infer=broadcast_inputs,
-    kernel=in_dtype("zeta"),
+    kernel=_zeta,
     grad=_zeta_gradient,
     cost=elementwise(flops=100),
     doc="""The Hurwitz zeta function, the sum of `(q + n) ** -x` over n from 0, with broadcasting.

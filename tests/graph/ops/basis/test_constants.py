@@ -254,6 +254,17 @@ def test_what_a_part_of_a_shape_tells() -> None:
         sess.run(fb.zeros_like(x))
 
 
+def test_shapes_that_are_filled_or_stopped_are_known() -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    ones = fb.ones([fb.rank(x) - 1], fb.int32)
+    assert fb.reshape(x, fb.concat([[-1], ones, fb.fill([2], 3)], 0)).shape == [None, 1, 3, 3]
+    assert fb.reshape(x, fb.stop_gradient(fb.constant([3, -1]))).shape == [3, None]
+    # How often, or what, only the run knows.
+    n = fb.placeholder(fb.int32, [])
+    assert fb.reshape(x, fb.fill([2], n)).shape == [None, None]
+    assert fb.reshape(x, fb.fill([n], 1)).shape.rank is None
+
+
 def test_the_value_of_a_constant_cannot_be_changed() -> None:
     c = fb.constant([1.0, 2.0])
     value = fb.constant_value(c)

@@ -282,6 +282,15 @@ def test_scalars() -> None:
                 np.testing.assert_array_equal(value, wanted)
 
 
+def test_zeta_at_its_ends() -> None:
+    orders = np.array([1.0, 2.0, np.inf, np.nan])
+    places = np.array([[-2.0], [0.0], [0.5], [1.0], [2.5], [np.inf], [np.nan]])
+    found = evaluate(fb.zeta(orders, places))
+    np.testing.assert_array_equal(found[:, 0], [np.inf] * 6 + [np.nan])
+    np.testing.assert_array_equal(found[:, 2], [np.inf, np.inf, np.inf, 1.0, 0.0, 0.0, np.nan])
+    np.testing.assert_array_equal(found[:, 3], np.nan)
+
+
 def test_variables_are_taken() -> None:
     v = fb.Variable([4.0, -9.0])
     with fb.Session() as sess:
