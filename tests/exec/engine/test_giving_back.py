@@ -314,17 +314,18 @@ def test_what_is_taken_in_a_branch_is_put_back(sess: fb.Session, first: Any, sec
 
 
 @pytest.mark.parametrize("runs", [0, 1, 4])
-@pytest.mark.parametrize("waits_on", [0, 1])
+@pytest.mark.parametrize("waits_on", ["cpu:0", "cpu:1"])
+@pytest.mark.parametrize("between", ["cpu:2", "simulated:0"])
 def test_a_step_on_several_devices_puts_back(
-    first: Any, second: Any, runs: int, waits_on: int
+    first: Any, second: Any, runs: int, waits_on: str, between: str
 ) -> None:
-    with fb.Session(cpus=3) as sess:
+    with fb.Session(devices=["cpu:0", "cpu:1", between]) as sess:
         v = fb.Variable(0)
-        with fb.device("/cpu:2"):
+        with fb.device("cpu:1"):
             x = first.dequeue()
-        with fb.device("/cpu:1"):
+        with fb.device(between):
             y = x + 1
-        with fb.device(f"/cpu:{waits_on}"):
+        with fb.device(waits_on):
             waited = second.dequeue() + y
         both = [waited, fb.assign_add(v, waited)]
         for _ in range(runs):
