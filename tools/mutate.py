@@ -402,7 +402,7 @@ CHANGES = (
     ),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", " or not units[part][index].acts", "", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "if node.type == send_op.key", "if False", (GIVING_BACK,)),
