@@ -415,7 +415,6 @@ CHANGES = (
     ),
     Change("exec/engine/giving_back.py", "if place in behind]", "if False]", (GIVING_BACK,)),
     Change("exec/engine/executor.py", " and not is_late", "", (GIVING_BACK,)),
-    Change("exec/engine/parts/joint.py", "giving.fail(gives_back=True)", "giving", (GIVING_BACK,)),
     Change("exec/engine/async_call.py", "if self._giving is None:", "if True:", (GIVING_BACK,)),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),

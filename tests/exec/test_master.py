@@ -235,8 +235,8 @@ class FarStep:
             if node.sources[:1] == (operation.id,)
         )
 
-    def close(self) -> None:
-        del self._execution
+    def close(self, is_complete: bool) -> None:
+        self._execution.close(is_complete)
 
 
 class FarSession(fb.Session):

@@ -266,6 +266,27 @@ def test_what_later_iterations_use_is_used(sess: fb.Session, first: Any, second:
     assert left(sess, first) == []
 
 
+def test_what_later_iterations_would_have_used_is_put_back(
+    sess: fb.Session, first: Any, second: Any
+) -> None:
+    v = fb.Variable(0)
+
+    def step(i: Any, total: Any) -> Any:
+        x = first.dequeue()
+        written = fb.assign(v, total + second.dequeue())
+        with fb.control_dependencies([x, written]):
+            return i + 1, written + x + third.dequeue()
+
+    third = fb.FIFOQueue(100, fb.int32, shapes=[[]])
+    put(sess, first, 1, 2, 3)
+    put(sess, second, 10, 20, 30)
+    put(sess, third, 0)
+    total = fb.while_loop(lambda i, _: i < 3, step, (0, 0), parallel_iterations=1)[1]
+    waits_in_vain(sess, third, total)
+    assert sess.run(v) == 31
+    assert [left(sess, first), left(sess, second)] == [[2, 3], [30]]
+
+
 def test_nested_loops_put_back_in_order(sess: fb.Session, first: Any, second: Any) -> None:
     def outer(i: Any, total: Any) -> Any:
         inner = fb.while_loop(
@@ -314,17 +335,18 @@ def test_what_is_taken_in_a_branch_is_put_back(sess: fb.Session, first: Any, sec
 
 
 @pytest.mark.parametrize("runs", [0, 1, 4])
-@pytest.mark.parametrize("waits_on", [0, 1])
+@pytest.mark.parametrize("waits_on", ["cpu:0", "cpu:1"])
+@pytest.mark.parametrize("between", ["cpu:2", "simulated:0"])
 def test_a_step_on_several_devices_puts_back(
-    first: Any, second: Any, runs: int, waits_on: int
+    first: Any, second: Any, runs: int, waits_on: str, between: str
 ) -> None:
-    with fb.Session(cpus=3) as sess:
+    with fb.Session(devices=["cpu:0", "cpu:1", between]) as sess:
         v = fb.Variable(0)
-        with fb.device("/cpu:2"):
+        with fb.device("cpu:1"):
             x = first.dequeue()
-        with fb.device("/cpu:1"):
+        with fb.device(between):
             y = x + 1
-        with fb.device(f"/cpu:{waits_on}"):
+        with fb.device(waits_on):
             waited = second.dequeue() + y
         both = [waited, fb.assign_add(v, waited)]
         for _ in range(runs):
