@@ -54,10 +54,13 @@ def decode(
         if image.mode.startswith("I"):
             deep = np.asarray(image).astype(np.uint16)[:, :, None]
             return _as_channels(_in_depth(deep, dtype), channels)
-        pixels = np.array(image.convert(_mode(image, channels)))
+        # The grey of a PNG's colours is libpng's, which Pillow rounds otherwise.
+        greys = channels in (1, 2) and image.format == "PNG"
+        through = greys and _mode(image, 0) in ("RGB", "RGBA")
+        pixels = np.array(image.convert("RGBA" if through else _mode(image, channels)))
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
-    return _in_depth(pixels, dtype)
+    return _in_depth(_as_channels(pixels, channels) if through else pixels, dtype)
 
 
 def decode_frames(data: bytes) -> NDArray[np.uint8]:
@@ -141,7 +144,7 @@ def _in_depth(pixels: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _as_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
-    """Deep pixels with another number of channels, as Pillow converts shallow ones."""
+    """The pixels of a PNG with another number of channels."""
     have = pixels.shape[2]
     if channels in (0, have):
         return pixels
@@ -151,7 +154,11 @@ def _as_channels(pixels: NDArray[Any], channels: int) -> NDArray[Any]:
     else:
         colours, opacity = pixels, np.full_like(pixels[:, :, :1], greatest)
     if channels < 3 and colours.shape[2] == 3:
-        grey = np.rint(colours @ np.array([0.299, 0.587, 0.114]))
+        if pixels.dtype == np.uint8:
+            # As libpng has it: weights in parts of 2**15, and rounded down.
+            grey = (colours @ np.array([9798, 19235, 3735])) >> 15
+        else:
+            grey = np.rint(colours @ np.array([0.299, 0.587, 0.114]))
         colours = grey.astype(pixels.dtype)[:, :, None]
     elif channels >= 3 and colours.shape[2] == 1:
         colours = np.repeat(colours, 3, axis=2)
