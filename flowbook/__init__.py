@@ -55,7 +55,6 @@ from flowbook.graph.control_flow.over_elements import *
 from flowbook.graph.control_flow.tensor_array import *
 from flowbook.graph.control_flow.while_loop import *
 from flowbook.graph.definition.async_context import *
-from flowbook.graph.definition.batching import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.functions.function import *

@@ -150,9 +150,9 @@ class OpDef(Generic[Built]):
             is `no_flops`.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
-        batching: how it is built for all elements of a batch at once (`Batching`), as in
-            `fb.vectorized_map`, which loops over the elements where it is not known. It goes
-            without saying of what has an expression or keeps zeros: that is elementwise.
+        batching: how it is built for all elements of a batch at once, as in `fb.vectorized_map`,
+            which loops over the elements where it is not known: a `fb.control_flow.Batching`. It
+            goes without saying of what has an expression or keeps zeros: that is elementwise.
         is_constant: whether its output is its attribute `value`, wherever it is not fed.
         must_be_fed: whether its output is what a run is fed, as a placeholder's: a run that needs
             it and is fed nothing for it is an error.

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.control_flow import Batching
 
 COUNT = 3
 RANDOM = np.random.default_rng(5)
@@ -249,16 +250,19 @@ def test_a_users_operation_says_itself_how_it_is_built_for_all() -> None:
     def build(batch: Any, op: fb.Operation, inputs: Any) -> Any:
         return batch.again(op, [-inputs[0].tensor], axis=op.attributes["axis"] + 1)
 
-    flip = fb.Batching(build)
+    flip = Batching(build)
     forms = {
-        "OwnHalf": define("OwnHalf", lambda xp, x: x / 2, batching=fb.Batching.ELEMENTWISE),
+        "OwnHalf": define("OwnHalf", lambda xp, x: x / 2, batching=Batching.ELEMENTWISE),
         "OwnTurn": define(
-            "OwnTurn", lambda xp, x: xp.flip(x, -1), batching=fb.Batching.LEADING, attributes={}
+            "OwnTurn",
+            lambda xp, x: xp.flip(x, -1),
+            batching=Batching.LEADING,
+            attributes={},
         ),
         "OwnRoll": define(
             "OwnRoll",
             lambda xp, x, axis: xp.roll(x, 1, axis),
-            batching=fb.Batching.ALONG_AXIS,
+            batching=Batching.ALONG_AXIS,
         ),
         "OwnFlip": define("OwnFlip", lambda xp, x, axis: -xp.flip(x, axis), batching=flip),
     }
