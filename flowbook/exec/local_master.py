@@ -102,6 +102,8 @@ class LocalMaster:
     def _open_renewed(self) -> None:
         """Have what operations have closed be open again, and empty, whose cell has run again."""
         values = self.graph.values
+        if values.renewals == self._renewals:
+            return
         renewed, self._renewals = values.renewed_since(self._renewals), values.renewals
         for operation in renewed:
             key = operation.key
