@@ -188,6 +188,7 @@ class Tracker:
         notices = execution.notices
         if author is not None and not execution.is_part:
             self._threads.end(author)
+            author.call_endings()
             notices = [*notices, *author.succession.end(completed)]
             for members in list(author.cell.graphs):
                 members.cells.end(author, completed)

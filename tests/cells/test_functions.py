@@ -109,3 +109,31 @@ def test_what_a_cell_makes_again_is_the_same_argument(
     notebook.run("b", source)
     assert notebook["y"] is y
     assert notebook.graph.operations == before
+
+
+@INLINE
+def test_a_function_may_come_before_what_it_is_called_with(notebook: Any, inline: bool) -> None:
+    source = f"""
+@fb.function(inline={inline})
+def f(x, w):
+    return x * w
+w = fb.Variable(2.0)
+y = f(fb.constant(3.0), w)
+"""
+    notebook.run("a", source)
+    y, before = notebook["y"], notebook.graph.operations
+    notebook.run("a", source)
+    assert notebook["y"] is y
+    assert notebook.graph.operations == before
+    notebook.run("a", source + "1 / 0", fails=True)
+    assert notebook["y"] is y
+
+
+def test_stale_calls_have_gradients(notebook: Any) -> None:
+    notebook.run("a", FUNCTION.format(inline=False))
+    notebook.run("b", "x = fb.placeholder(fb.float32, [], name='x')\ny = layer(x)")
+    notebook.run("a", FUNCTION.format(inline=False).replace("W * total", "W - total"))
+    notebook.run("c", "[dy] = fb.gradients(y, [x])\nsess = fb.Session()")
+    with pytest.warns(UserWarning, match="'functions/layer'"):
+        notebook.run("d", "value = sess.run(dy, {x: 2.0})")
+    assert notebook["value"] == 9

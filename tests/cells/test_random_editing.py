@@ -48,6 +48,12 @@ def f_{it}(x):
 def f_{it}(x):
     return fb.square(x) * {v}
 [{it}] = fb.gradients(f_{it}({a}), [{a}])""": lambda a, b, v: 2 * a * v,
+    """
+@fb.function(inline=False)
+def f_{it}(x, w):
+    return x * w + 1.0
+w_{it} = fb.Variable({v}, dtype=fb.float64)
+{it} = f_{it}({a}, w_{it})""": lambda a, b, v: a * v + 1,
     "{it} = fb.cond({a} > {b}, lambda: {a} * 2.0, lambda: {b} + {v})": lambda a, b, v: (
         a * 2 if a > b else b + v
     ),

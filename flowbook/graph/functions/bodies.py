@@ -134,7 +134,8 @@ def built(
             in whose place is a bool that waits for them.
     """
     with within(graph, lambda scope: Scope()):
-        prefix = graph.enter_name(f"functions/{name}")
+        plain = name.replace("@", "_")  # It may be made from that of something stale.
+        prefix = graph.enter_name(f"functions/{plain}")
         frame = Frame(prefix.rstrip("/"), None, is_function=True)
         graph.members.loops.open(frame)
         try:

@@ -212,8 +212,9 @@ class _Written(Function):
         self._author = sites.capture().author
         functools.update_wrapper(self, python_function)
         predecessor = _PREDECESSORS.of(self, name, self._author)
-        if predecessor is not None:
-            self._redefine(predecessor)
+        if predecessor is not None and self._author is not None:
+            # Not now: it may be called with what the cell has not built again yet.
+            self._author.at_end(functools.partial(self._redefine, predecessor))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         require_callable_with(

@@ -101,7 +101,7 @@ class _Copying:
                     return [leaf for leaf in leaves(found) if leaf is not None]
 
                 arguments = [Argument(f"dy_{i}", t.dtype, t.shape) for i, t in enumerate(dys)]
-                name = original.name.removeprefix("functions/").replace("@", "_")
+                name = original.name.removeprefix("functions/")
                 original.inner = built(graph, f"{name}_grad", arguments, body), found
             definition, structure = original.inner
             values = [*dys, *[self.tensor(t) for t in definition.captured]]

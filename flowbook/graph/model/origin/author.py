@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from flowbook.graph.model.origin.succession import Succession
@@ -86,6 +87,7 @@ class Author:
 
     __slots__ = (
         "__weakref__",
+        "_endings",
         "_owned",
         "cell",
         "dropped",
@@ -117,6 +119,7 @@ class Author:
         self.succession = Succession()
         self.warned: list[frozenset[str]] = []
         self._owned: list[_Owned] = []
+        self._endings: list[Callable[[], None]] = []
 
     def may_take(self, owner: Author | None) -> bool:
         """Whether a name that `owner` took is free for this execution."""
@@ -151,6 +154,16 @@ class Author:
             else:
                 notices.append(each.notice)
         return [notice for notice in dict.fromkeys(notices) if notice]
+
+    def at_end(self, call: Callable[[], None]) -> None:
+        """Have something called when the cell's source has run, well or not."""
+        self._endings.append(call)
+
+    def call_endings(self) -> None:
+        """Call what is to be called at the end."""
+        endings, self._endings = self._endings, []
+        for call in endings:
+            call()
 
     def let_go(self) -> None:
         """Hold no operation any longer: the execution has ended."""
