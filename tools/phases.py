@@ -1,10 +1,11 @@
 """The phases of `make test`: what each runs, and how long it may take.
 
-Every phase runs, whatever becomes of others. As many run at once as there are processors; what one
-says is shown when it ends, or as it comes if it is the only one. At the end stands one line per
-phase with its wall time, its processor time, and its budget of the latter, which does not depend on
-what else the machine does. A phase that fails, or succeeds but takes more than its budget, makes
-the whole fail: slowness is noticed on the day it arrives.
+Every phase runs, whatever becomes of others. One more runs at once than there are processors, since
+phases wait too: for threads, kernels, servers and pages. What one says is shown when it ends, or as
+it comes if it is the only one. At the end stands one line per phase with its wall time, its
+processor time, and its budget of the latter, which does not depend on what else the machine does. A
+phase that fails, or succeeds but takes more than its budget, makes the whole fail: slowness is
+noticed on the day it arrives.
 
     python tools/phases.py                  # all of them
     python tools/phases.py types layers     # these
@@ -50,11 +51,15 @@ PYTEST = ("pytest", "--durations=10", "--durations-min=1")
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sanitize.cfg")
 NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
+# What has a phase of its own.
+APART = ("tests/browser", "tests/exec", "tests/graph")
+
 # Those that take longest begin first, so that the last to end has company for most of its time.
 PHASES = (
-    Phase("tests", 15 * 60, (*PYTEST, "tests", "--ignore=tests/graph", "--ignore=tests/browser")),
     Phase("browser", 10 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
-    Phase("graph", 10 * 60, (*PYTEST, "tests/graph")),
+    Phase("exec", 8 * 60, (*PYTEST, "tests/exec")),
+    Phase("graph", 8 * 60, (*PYTEST, "tests/graph")),
+    Phase("tests", 8 * 60, (*PYTEST, "tests", *(f"--ignore={folder}" for folder in APART))),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("types", 120, ("mypy",)),
     Phase("docs", 120, ("mkdocs", "build")),
@@ -130,7 +135,7 @@ def run_at_once(phases: list[Phase]) -> list[Outcome]:
     outcomes = []
     with ExitStack() as stack:
         files = {phase: stack.enter_context(TemporaryFile()) for phase in phases}
-        pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
+        pool = stack.enter_context(ThreadPoolExecutor((os.cpu_count() or 1) + 1))
         # After an interrupt, which ends those that run, none begins.
         stack.callback(pool.shutdown, cancel_futures=True)
         for future in as_completed([pool.submit(run, phase, files[phase]) for phase in phases]):
