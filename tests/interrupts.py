@@ -5,8 +5,10 @@ that which releases a lock at the end of a `with` block; so do these.
 """
 
 import gc
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -17,33 +19,60 @@ class Interrupt(BaseException):
     """Not mistaken for the interrupt of who runs the tests."""
 
 
+def signalled_at(number: int, function: Callable[[], Any]) -> bool:
+    """Call a function, in which the process gets a signal at the place of that number, from 1.
+
+    Returns:
+        Whether that interrupted it. If it did not, it may not have come so far.
+    """
+    try:
+        with _calling_at(number, lambda: signal.raise_signal(signal.SIGINT)):
+            function()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
 def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None:
     """Call a function, stopped at the place of that number, from 1.
 
     Returns:
         What stopped it, with all that it was in; None if it did not come so far.
     """
-    passed = 0
     stopped: Interrupt | None = None
 
+    def stop() -> None:
+        nonlocal stopped
+        stopped = Interrupt()
+        raise stopped
+
+    try:
+        with _calling_at(number, stop):
+            function()
+    except Interrupt:
+        pass
+    return stopped  # Which Python drops where a generator is closed, and says so.
+
+
+@contextmanager
+def _calling_at(number: int, at_place: Callable[[], None]) -> Iterator[None]:
+    """In the block something is called at the place of that number, from 1."""
+    passed = 0
+
     def pass_by(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal passed, stopped
+        nonlocal passed
         if event in ("call", "c_return") and is_internal(frame.f_code.co_filename):
             passed += 1
             if passed == number:
                 sys.setprofile(None)
-                stopped = Interrupt()
-                raise stopped
+                at_place()
 
     before = sys.getprofile()
     # What an earlier test left is not finalised in between: there Python swallows exceptions.
     gc.disable()
     sys.setprofile(pass_by)
     try:
-        function()
-    except Interrupt:
-        pass
+        yield
     finally:
         sys.setprofile(before)
         gc.enable()
-    return stopped  # Which Python drops where a generator is closed, and says so.

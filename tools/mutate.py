@@ -57,6 +57,7 @@ COSINES = "graph/numerics/test_cosines.py"
 KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
+ACTING = "exec/engine/test_acting.py"
 AT_ONCE = "exec/engine/test_at_once.py"
 MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
@@ -396,10 +397,8 @@ CHANGES = (
     Change("exec/resources/reader.py", "        self._reader.put_back(self)\n", "", (READERS,)),
     Change("exec/engine/at_once.py", "self.put is not None and", "False and", (MOVING,)),
     Change("exec/engine/async_call.py", " or any(map(_has_done, self._led))", "", (MOVING,)),
-    Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
-    Change(
-        "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
-    ),
+    Change("exec/engine/at_once.py", "if ways[-1]() is False", "if True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "if ways[-1]() is False", "if ways[-1]() is None", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
@@ -419,7 +418,20 @@ CHANGES = (
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "            self.ways.clear()\n", "", (ACTING,)),
+    Change("exec/engine/acting.py", "self._is_put_off = True", "pass", (ACTING,)),
+    Change("exec/engine/acting.py", "            keep_draws()  #", "            #", (ACTING,)),
+    Change("exec/engine/acting.py", " and not self._is_put_off:", ":", (ACTING,)),
+    Change("exec/engine/code/marking.py", "and not is_marked", "and False", (ACTING,)),
+    Change("exec/engine/giving_back.py", "or not using.giving.is_under_way", "or True", (ACTING,)),
+    Change("exec/engine/executor.py", "return not is_acting and time", "return time", (ACTING,)),
+    Change("exec/engine/runner.py", "        keep_draws()  #", "        #", (ACTING,)),
+    Change(
+        "exec/engine/executor.py",
+        "                if giving is not None and self.waits_outside():\n",
+        "                if False:\n",
+        (ACTING,),
+    ),
     Change(
         "exec/resources/queue_elements.py",
         "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",

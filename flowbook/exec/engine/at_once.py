@@ -13,7 +13,10 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, NoReturn
 
+from flowbook.exec.engine.acting import Acting
+from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
+from flowbook.exec.resources.waiting import moving
 from flowbook.graph.definition.async_context import Claim
 
 
@@ -21,10 +24,11 @@ class MustWait(Exception):
     """What a step asks for is not there yet."""
 
 
-class _Given(list[Callable[[], object]]):
-    """What takes back all that a step has been given, as long as it may have to wait.
+class _Given(Acting):
+    """What takes back all that a step has been given, as long as nobody can tell of it.
 
     Attributes:
+        ways: what takes each back, in the order in which they were given.
         is_refused: whether it was not given something: it does not come, or is not there yet.
         is_over: whether it was given all, or gives up.
         put: what it asks a resource to take, if it has come to that.
@@ -34,10 +38,21 @@ class _Given(list[Callable[[], object]]):
     is_over = False
     put: Claim | None = None
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.ways: list[Callable[[], object]] = []
+
     @property
     def is_used(self) -> bool:
         """Whether nothing is taken back any more."""
         return self.is_over or (self.put is not None and self.put.is_done())
+
+    def use(self) -> None:
+        """Take nothing back from now on."""
+        self.is_under_way = True
+        with moving:
+            self.is_over = True
+            self.ways.clear()
 
 
 # Of the step on this thread.
@@ -65,12 +80,10 @@ def asking_first(units: Sequence[Unit], known: Collection[int]) -> list[Unit] | 
     if before is None or any(unit.acts for unit in before if not unit.waits):
         return None
     others = [unit for unit in units if unit not in before]
-    # From then on something may be done of which others can tell.
-    acting = [unit for unit in others if unit.acts]
-    last = latest if acting else None
-    first = [
-        _at_once(unit, unit is last) if isinstance(unit, AsyncKernel) else unit for unit in before
-    ]
+    first = [_at_once(unit) if isinstance(unit, AsyncKernel) else unit for unit in before]
+    acting = next((place for place, unit in enumerate(others) if unit.acts), None)
+    if acting is not None:
+        others.insert(acting, Mark(_use))
     return [*first, *others]
 
 
@@ -90,35 +103,51 @@ def _before(
     return found if values <= {*known} | made else None
 
 
-def taking_back(function: Callable[..., Any], *arguments: Any) -> Any:
+def _use() -> None:
+    """Something is done of which others can tell: what the step has taken is used."""
+    _given.get().use()
+
+
+def taking_back(acts: bool, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of such units; if one does not get what it asks for, all is taken back.
 
     If a unit fails on what was given, that has been used: who goes on gets what comes after it.
+
+    Args:
+        acts: whether it does something of which others can tell beside giving and taking.
+        function: the function.
+        arguments: what it is called with.
     """
     given = _Given()
+    call = _taking_back, given, function, arguments
+    return given.around(*call) if acts else call[0](*call[1:])
+
+
+def _taking_back(given: _Given, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    ways = given.ways
     token = _given.set(given)
     try:
         found = function(*arguments)
-        given.clear()
+        ways.clear()
         return found
     except Exception:
         if not given.is_refused:
-            given.clear()
+            ways.clear()
         raise
     finally:
         # An interrupt, too, takes back what nobody has.
-        while given:
-            if given[-1]() is False:
-                given.clear()  # The last has been done, so that the others have been used.
+        while ways:
+            if ways[-1]() is False:
+                ways.clear()  # The last has been done, so that the others have been used.
             else:
-                given.pop()
+                ways.pop()
         given.is_over = True
         _given.reset(token)
 
 
-def _at_once(unit: AsyncKernel, is_last: bool) -> Kernel:
+def _at_once(unit: AsyncKernel) -> Kernel:
     """A kernel that gives what another reports, if that is there when it returns."""
-    ask = partial(_asked, unit.function, unit.is_single, unit.puts, is_last)
+    ask = partial(_asked, unit.function, unit.is_single, unit.puts)
     leading, attributes, call = unit.leading, unit.attributes, unit.call
     return Kernel(unit.index, unit.node, ask, unit.device, leading, attributes, call)
 
@@ -127,19 +156,20 @@ def _asked(
     function: Callable[..., Any],
     is_single: bool,
     is_putting: bool,
-    is_last: bool,
     xp: Any,
-    *given: Any,
+    *inputs: Any,
     **how: Any,
 ) -> Any:
-    question = _Question(xp, _given.get(), is_putting)
-    function(question, *given, **how)
+    given = _given.get()
+    question = _Question(xp, given, is_putting)
+    # What is to be done behind what is put is done too.
+    given.is_under_way = is_putting
+    function(question, *inputs, **how)
     found = question.found
     if found is None:
-        _given.get().is_refused = True
+        given.is_refused = True
+        given.pause()
         raise question.error or MustWait
-    if is_last:
-        _given.get().clear()
     return found[0] if is_single else found
 
 
@@ -190,7 +220,7 @@ class _Question:
 
     def on_cancel(self, callback: Callable[[], object]) -> None:
         """See `AsyncContext`."""
-        self._given.append(callback)
+        self._given.ways.append(callback)
 
     def on_end(self, callback: Callable[[], None]) -> NoReturn:
         """See `AsyncContext`. Who holds something until the end of the step has to wait for it."""

@@ -220,7 +220,7 @@ class Execution:
         account = self.account
         done: list[int] = []
         for index, unit, dying in self._structure.straight or ():
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and self._is_late(deadline):
                 raise self._late()
             if unit.is_async:
                 assert isinstance(unit, AsyncKernel)
@@ -238,9 +238,10 @@ class Execution:
                 if index in writing:
                     self._before_writing()
                     self._written.add(index)
-                if account is not None:
-                    account.use(index, None)
-                outputs = unit.run(values)
+                if account is None:
+                    outputs = unit.run(values)
+                else:
+                    outputs = account.run(index, None, unit, values)
             for value, output in zip(unit.outputs, outputs, strict=True):
                 values[value] = output
             for value in dying:
@@ -269,11 +270,15 @@ class Execution:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
         writing, account = self._writing, self.account
         pop, push = heapq.heappop, heapq.heappush
-        tag = step.root
+        tag = latest = step.root
         try:
             while ready:
                 index, tag = pop(ready)
-                if deadline is not None and time.monotonic() > deadline:
+                if tag is not latest:
+                    if account is not None:
+                        account.giving.pause()
+                    latest = tag
+                if deadline is not None and self._is_late(deadline):
                     raise self._late()
                 if index in writing:
                     self._before_writing()
@@ -287,9 +292,11 @@ class Execution:
                     waits = call.reports_to(self._reports)
                     (self._untold if waits else self._done).append(call)
                 else:
-                    if account is not None:
-                        account.use(index, tag)
-                    for entry in step.complete(index, tag, unit.run(tag.values)):
+                    if account is None:
+                        outputs = unit.run(tag.values)
+                    else:
+                        outputs = account.run(index, tag, unit, tag.values)
+                    for entry in step.complete(index, tag, outputs):
                         push(ready, entry)
         except UnitFailure as failure:
             failure.loops += tag.loops
@@ -311,6 +318,7 @@ class Execution:
     def _next_report(self) -> AsyncCall | None:
         with suppress(queue.Empty):
             return self._reports.get_nowait()
+        giving = None if self.account is None else self.account.giving
         if self._written == self._writing:
             self._when_written()
         deadline, report_at = self.deadline, math.inf
@@ -326,8 +334,13 @@ class Execution:
         self._is_waiting = True
         try:
             while True:
+                # What comes from another part of the step is not waited for in vain.
+                if giving is not None and self.waits_outside():
+                    giving.pause()
                 now = time.monotonic()
-                left = LONGEST_WAIT if deadline is None else deadline - now
+                left = LONGEST_WAIT
+                if deadline is not None and not (giving is not None and giving.is_under_way):
+                    left = deadline - now
                 wait = max(0.0, min(left, report_at - now, LONGEST_WAIT))
                 with suppress(queue.Empty):
                     return self._reports.get(timeout=wait)
@@ -408,6 +421,11 @@ class Execution:
     def waiters(self) -> Sequence[Any]:
         """What waits in it, as its overseer names it."""
         return self._overseer.waiters(self._waits()) if self._overseer is not None else ()
+
+    def _is_late(self, deadline: float) -> bool:
+        """Whether the deadline has passed, and what the step does may be left at that."""
+        is_acting = self.account is not None and self.account.giving.is_under_way
+        return not is_acting and time.monotonic() > deadline
 
     def _late(self) -> DeadlineExceededError:
         running, waits = self._running(), self._waits()

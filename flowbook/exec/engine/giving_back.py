@@ -12,6 +12,11 @@ computing fails, all that the step had is used: who goes on gets what comes afte
 taken and put elsewhere in part, as there was no room for all, the rest goes there too, over the
 queue's capacity; rows that were fed, and are no queue's, do not.
 
+What has been written is not written by half: from the first use on, an interrupt and a deadline
+are put off until the step has done all that it does (`acting.py`). So either nothing was written,
+and what was taken goes back, or all was, and it has been used. Code says where it comes to that
+(`code/marking.py`); before, what it computes uses nothing.
+
 Who puts back what, in all:
 
 - A step gives back what it took, as above: here, and in `at_once.py` for a step that is code as a
@@ -28,13 +33,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from flowbook.exec.engine.acting import Acting
 from flowbook.exec.engine.async_call import AsyncCall
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.under_way import session_closed
-from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
+from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit, Values
 from flowbook.exec.plan.program import Block, Part, PlanNode
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.model.registry import op_keyed
@@ -102,6 +109,11 @@ class Uses:
         course = _Course(self._parts, self.first)
         return {taking: {taking, *course.behind(taking)} for taking in course.taking}
 
+    @property
+    def are_any(self) -> bool:
+        """Whether anything is used."""
+        return bool(self._of)
+
     def of_units(self, part: int, units: Sequence[Unit]) -> dict[int, list[Use]]:
         """For each unit of a part, by its number, whose takings it tells."""
         first = self.first[part]
@@ -114,8 +126,12 @@ class Uses:
 
 def uses_of(parts: Sequence[Part], units: Sequence[Sequence[Unit]]) -> Uses | None:
     """Who uses what; None if nothing is taken. The arguments are those of `Uses`."""
-    takes = any(unit.takes for part in units for unit in part)
-    return Uses(parts, units) if takes else None
+    return Uses(parts, units) if take(parts) else None
+
+
+def take(parts: Sequence[Part]) -> bool:
+    """Whether the steps of a program take anything."""
+    return any(_takes(node) for part in parts for node in part.nodes)
 
 
 def _takes(node: PlanNode) -> bool:
@@ -213,7 +229,7 @@ def _place(tag: Iteration | None) -> Place:
     return tuple([loop.iteration for loop in reversed(tag.loops)])
 
 
-class GivingBack:
+class GivingBack(Acting):
     """What a step, of however many parts, has taken and not used.
 
     Args:
@@ -225,6 +241,7 @@ class GivingBack:
     """
 
     def __init__(self, uses: Uses) -> None:
+        super().__init__()
         self.uses = uses
         self.is_over = False
         self._taken: dict[Node, dict[Place, tuple[int, AsyncCall]]] = {}
@@ -235,6 +252,11 @@ class GivingBack:
 
     def during(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that runs the step; if it fails, what was not used is put back."""
+        if self.uses.are_any:
+            return self.around(self._during, function, arguments)
+        return self._during(function, arguments)
+
+    def _during(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         try:
             found = function(*arguments)
             self.is_over = True
@@ -265,6 +287,7 @@ class GivingBack:
         Raises:
             CancelledError: if the step has been given up.
         """
+        self.is_under_way = True
         with moving:
             self._check()
             for calls, place in self._covered(uses, tag):
@@ -317,6 +340,41 @@ class GivingBack:
         self.is_over = True
 
 
+class _Using(NamedTuple):
+    """What code that runs for a step uses when it comes to do what others can tell of."""
+
+    giving: GivingBack
+    uses: Sequence[Use] | tuple[()]
+    tag: Iteration | None
+
+
+_using: ContextVar[_Using | None] = ContextVar("flowbook_using", default=None)
+
+
+def begin_acting() -> None:
+    """In code: something is done of which others can tell.
+
+    Raises:
+        CancelledError: if the step has been given up.
+    """
+    using = _using.get()
+    if using is not None:
+        using.giving.use(using.uses, using.tag)
+
+
+def pause_acting() -> None:
+    """In code: an iteration of a loop begins."""
+    using = _using.get()
+    if using is not None:
+        using.giving.pause()
+
+
+def may_stop() -> bool:
+    """In code: whether a step whose deadline has passed may be left."""
+    using = _using.get()
+    return using is None or not using.giving.is_under_way
+
+
 class Account(NamedTuple):
     """What one part of a step takes and uses.
 
@@ -339,6 +397,19 @@ class Account(NamedTuple):
         uses = self.uses.get(unit)
         if uses is not None:
             self.giving.use(uses, tag)
+
+    def run(self, index: int, tag: Iteration | None, unit: Unit, values: Values) -> Sequence[Any]:
+        """Run a unit, and note what it does; raises as `use` and `Unit.run`."""
+        uses = self.uses.get(index, ())
+        if isinstance(unit, Kernel):
+            if uses:
+                self.giving.use(uses, tag)
+            return unit.run(values)
+        token = _using.set(_Using(self.giving, uses, tag))
+        try:
+            return unit.run(values)
+        finally:
+            _using.reset(token)
 
     def lead(self, call: AsyncCall) -> None:
         """Note what a call uses as soon as it has put something somewhere."""

@@ -13,7 +13,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.marking import marked
 from flowbook.exec.engine.code.setting import Setting
+from flowbook.exec.engine.giving_back import begin_acting, may_stop, pause_acting
 from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import straighten
@@ -54,6 +56,7 @@ class Grouping:
         late: which units are late feeds.
         is_routed: whether values may be dead, or go round.
         port: the value that knows in which iteration it is.
+        takes: whether the step takes what may be used here.
     """
 
     def __init__(
@@ -63,11 +66,13 @@ class Grouping:
         late: Sequence[int],
         is_routed: bool,
         port: int | None,
+        takes: bool,
     ) -> None:
         self._units = units
         self._part = part
         self._late = late
         self._port = port
+        self._takes = takes
         self._outline = Outline(part) if is_routed else None
         self._takers: dict[int, list[int]] = {}
         for index, unit in enumerate(units):
@@ -199,6 +204,8 @@ class Grouping:
 
     def _made(self, groups: Sequence[_Group], setting: Setting, is_first: bool) -> Structure:
         units, part = self._units, self._part
+        if self._takes:
+            setting = setting._replace(may_stop=may_stop)
         unit_of = {index: number for number, g in enumerate(groups) for index in g.members}
         single = [index for index in range(len(units)) if index not in unit_of]
         unit_of |= {index: len(groups) + place for place, index in enumerate(single)}
@@ -213,6 +220,8 @@ class Grouping:
             behind = {unit_of[other] for index in members for other in units[index].behind}
             within = [units[index] for index in members] if written is None else written
             after_it = tuple(after - {number})
+            if self._takes:
+                within = marked(within, begin_acting, pause_acting)
             segment = Segment(within, inputs, outputs, after_it, part.values, setting)
             segment.behind = tuple(behind - {number} - after)
             made.append(segment if is_first and written is None else Region(segment))

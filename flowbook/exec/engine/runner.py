@@ -29,11 +29,12 @@ from flowbook.exec.engine.code.finishing import FINISHER_OF, finishers
 from flowbook.exec.engine.code.generate import Generated, whole_step
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
+from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
-from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
+from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, take, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -45,6 +46,7 @@ from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import PORT, PlanNode, Program
 from flowbook.exec.resources.gate import Passage
+from flowbook.exec.resources.random_state import keep_draws
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
@@ -75,6 +77,7 @@ class Runner:
         begun: the runner of a program that this one begins with, node by node.
         overseer: who is told of steps that wait.
         number: that of the part in its program.
+        takes: whether another part takes what may be used in this one.
 
     Attributes:
         stage: how far it has come.
@@ -92,6 +95,7 @@ class Runner:
         begun: Runner | None = None,
         overseer: Overseer | None = None,
         number: int = 0,
+        takes: bool = False,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -131,11 +135,13 @@ class Runner:
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
+        self._asking_acts = False
         # Whether the last step had to: the next then does not do twice what comes before that.
         self._had_to_wait = False
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
         self._number = number
+        self._takes = takes or take([part])
         self._uses_of: dict[Structure, Mapping[int, Sequence[Use]]] = {}
 
     # Running
@@ -166,7 +172,7 @@ class Runner:
 
     def _run_asking(self, feeds: Sequence[Any]) -> Sequence[Any]:
         """Run a step whose wishes come first; raises MustWait where one is not there."""
-        return taking_back(self.whole.drawing, self._call, self._asking, feeds)  # type: ignore[no-any-return]
+        return taking_back(self._asking_acts, self.whole.drawing, self._call, self._asking, feeds)  # type: ignore[no-any-return]
 
     @property
     def written(self) -> frozenset[str]:
@@ -192,9 +198,8 @@ class Runner:
             found = self._run_until(feeds, deadline)
         else:
             found = self._run_otherwise(feeds, deadline)
-        # No kernel can be stopped, the last no more than others.
-        if deadline is not None and time.monotonic() > deadline:
-            raise StepFailed(Failure(late(), -1, ()))
+        if self._port is None and not self._waits:
+            check_end(deadline)
         return found
 
     def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
@@ -237,10 +242,12 @@ class Runner:
             # Only what has passed the checks runs without them from now on.
             self.stage = Stage.CHECKED
             return results
-        self.stage = Stage.WRITTEN
         if self._waits:
-            self._asking = self._generate_asking()
+            if self.stage is not Stage.WRITTEN:
+                self._asking = self._generate_asking()
+                self.stage = Stage.WRITTEN
             return self.run_regions(feeds, deadline)
+        self.stage = Stage.WRITTEN
         if self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
@@ -279,16 +286,30 @@ class Runner:
         account = self._account(structure, feeds)
         how = deadline, self._overseer, executions, parts
         execution = Execution(structure, values, *how, account=account)
-        if account is not None and self._port is None:
-            account.giving.during(self._run_to_end, execution, structure, feeds, deadline)
+        run = execution, structure, feeds, deadline
+        if self._port is not None or not self._waits:
+            self._run_to_end(*run)  # Whoever called it looks at the time.
+        elif account is None:
+            self._run_in_time(*run)
         else:
-            self._run_to_end(execution, structure, feeds, deadline)
+            account.giving.during(self._run_in_time, *run)
         self._had_to_wait = execution.has_waited
         self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
         return self._brought(found)
+
+    def _run_in_time(
+        self,
+        execution: Execution,
+        structure: Structure,
+        feeds: Sequence[Any],
+        deadline: float | None,
+    ) -> None:
+        """As `_run_to_end`; a step that is late puts back what it has taken to be fetched."""
+        self._run_to_end(execution, structure, feeds, deadline)
+        check_end(deadline)
 
     def _run_to_end(
         self,
@@ -483,7 +504,7 @@ class Runner:
     @cached_property
     def _grouping(self) -> Grouping:
         late = list(self.late_units.values())
-        return Grouping(self._units, self._part, late, self._is_routed, self._port)
+        return Grouping(self._units, self._part, late, self._is_routed, self._port, self._takes)
 
     @cached_property
     def _lowered(self) -> Sequence[Unit] | None:
@@ -523,7 +544,10 @@ class Runner:
             return None
         before = {*range(len(self._part.feeds)), *self._bound.known}
         units = asking_first(self._units, before)
-        return None if units is None else self._written(units, self._setting, with_deadline=False)
+        if units is None:
+            return None
+        self._asking_acts = any(isinstance(unit, Mark) for unit in units)
+        return self._written(units, self._setting, with_deadline=False)
 
     def _generate(self, setting: Setting, with_deadline: bool) -> Generated:
         """The whole program as one function from the feeds to the fetches."""
@@ -565,6 +589,13 @@ class Runner:
         refused = None if is_users else unlike_shapes(definition, error.given)
         raised = refused or _as_op_error(_behind(error), is_users)
         return StepFailed(failure_of(raised, error))
+
+
+def check_end(deadline: float | None) -> None:
+    """Fail a step that has come to its end too late: no kernel can be stopped, nor the last."""
+    if deadline is not None and time.monotonic() > deadline:
+        keep_draws()  # All has been done.
+        raise StepFailed(Failure(late(), -1, ()))
 
 
 def _described(targets: Sequence[int], nodes: Sequence[PlanNode], units: Sequence[Unit]) -> str:

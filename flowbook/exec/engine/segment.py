@@ -92,7 +92,7 @@ class Stretch:
         unit = None
         try:
             for unit, dying in zip(self.units, self._dying, strict=True):
-                if deadline is not None and time.monotonic() > deadline:
+                if deadline is not None and time.monotonic() > deadline and self._may_stop():
                     raise late()
                 unit.put(values)
                 for value in dying:
@@ -102,6 +102,10 @@ class Stretch:
                 raise UnitFailure(unit.index, [values[v] for v in unit.inputs]) from error
             raise
         self.runs += 1
+
+    def _may_stop(self) -> bool:
+        may_stop = self._setting.may_stop
+        return may_stop is None or may_stop()
 
     def run_written(self, values: Values, deadline: float | None) -> None:
         """Run as generated code, which is written when it is first wanted.

@@ -54,6 +54,13 @@ class Draws:
         return function(*arguments)
 
 
+def keep_draws() -> None:
+    """Have all count that the step has drawn for which this code runs, whatever becomes of it."""
+    drawn = _draws.get()
+    if drawn is not None:
+        drawn.clear()
+
+
 _draws: ContextVar[list[tuple[RandomState, philox.Counter, philox.Counter]] | None] = ContextVar(
     "flowbook_draws", default=None
 )

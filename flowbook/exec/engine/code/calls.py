@@ -27,13 +27,14 @@ class Calls:
     """
 
     def __init__(self, setting: Setting) -> None:
-        self._known, self._specs, self._device, self._is_wary, _ = setting
+        self._known, self._specs, self._device, self._is_wary, _, may_stop = setting
         self._names: dict[tuple[str, Any], str] = {}
         self.scope: dict[str, Any] = {
             "xp": self._device.xp,
             **finishers(self._device),
             "clock": time.monotonic,
             "late": late,
+            "may_stop": may_stop,
             "count": itertools.count,
         }
 

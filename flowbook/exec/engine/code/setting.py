@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -19,6 +19,7 @@ class Setting(NamedTuple):
         device: where it runs.
         is_wary: whether what kernels give is checked against what was inferred.
         tallies: where code keeps what its loops and branches did.
+        may_stop: whether a step whose deadline has passed may be left; None if it always may.
     """
 
     known: Mapping[int, Any]
@@ -26,3 +27,4 @@ class Setting(NamedTuple):
     device: Device
     is_wary: bool
     tallies: Tallies
+    may_stop: Callable[[], bool] | None = None

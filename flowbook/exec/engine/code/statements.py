@@ -6,10 +6,10 @@ it makes, so that whoever asks how long values live need not look into it. They 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from flowbook.exec.engine.units import Unit
+from flowbook.exec.engine.units import Unit, Values
 
 
 class Move(Unit):
@@ -29,6 +29,25 @@ class Literal(Unit):
     def __init__(self, value: Any, target: int) -> None:
         super().__init__((), (target,), ())
         self.value = value
+
+
+class Mark(Unit):
+    """Says how far code has come, by calling a function.
+
+    Attributes:
+        function: the function.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        super().__init__((), (), ())
+        self.function = function
+
+    def run(self, values: Values) -> Sequence[Any]:
+        """Call the function."""
+        self.function()
+        return ()
 
 
 class Branches(Unit):

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from flowbook.exec.engine.code.calls import Calls
 from flowbook.exec.engine.code.overwriting import unshared
 from flowbook.exec.engine.code.setting import Setting
-from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, taken_by
+from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Mark, Move, taken_by
 from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.units import Kernel, Router, Unit
 
@@ -43,6 +43,8 @@ class Writer:
         self.calls = Calls(setting)
         self._setting = setting
         self._with_deadline = with_deadline
+        may_stop = " and may_stop()" if setting.may_stop is not None else ""
+        self._keeping_deadline = f"if clock() > deadline{may_stop}: raise late()"
         self.lines: list[str] = []
         self.places: list[_Place] = []
         self._indent = "    "
@@ -87,6 +89,8 @@ class Writer:
                 self._write_move(unit, dying, last_use)
             elif isinstance(unit, Literal):
                 self._write_literal(unit, last_use)
+            elif isinstance(unit, Mark):
+                self.line(f"{self.calls.shared('m', unit.function, unit.function)}()")
             elif isinstance(unit, Branches | Loop):
                 values = (*unit.inputs, *unit.outputs)
                 needed = {v for v in values if last_use.get(v, place) > place}
@@ -114,7 +118,7 @@ class Writer:
         written = {t for v, t in zip(kernel.outputs, targets, strict=True) if v in last_use}
         dropped = [n for n in dict.fromkeys((*released, *targets)) if n not in written]
         if self._with_deadline:
-            self.line("if clock() > deadline: raise late()", index)
+            self.line(self._keeping_deadline, index)
         if self._setting.is_wary and not isinstance(kernel, Router):
             check = kernel.checked if kernel.is_single else kernel.checked_all
             checked = self.calls.shared("checked", index, check)
@@ -258,7 +262,7 @@ class Writer:
         around_it, self._loops = self._loops, ((unit.frame, counter), *self._loops)
         outer, self._indent = self._indent, self._indent + "    "
         if self._with_deadline:
-            self.line("if clock() > deadline: raise late()")
+            self.line(self._keeping_deadline)
         following = [v.following for v in unit.variables]
         lasting = {*unit.invariants, *following}
         kept = {*needed, *unit.invariants}

@@ -20,12 +20,12 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.given_up import LONGEST_WAIT
-from flowbook.exec.engine.giving_back import GivingBack, Uses, uses_of
+from flowbook.exec.engine.giving_back import GivingBack, Uses, take, uses_of
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.parts.threads import begin
 from flowbook.exec.engine.parts.turns import Turns
-from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.runner import Runner, Stage, check_end
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
@@ -64,6 +64,7 @@ class Joint:
     ) -> None:
         self._program = program
         self._devices = [devices[part.device] for part in program.parts]
+        takes = take(program.parts)
         self._runners = [
             Runner(
                 program._replace(parts=(part,)),
@@ -73,6 +74,7 @@ class Joint:
                 instruments,
                 overseer=overseer,
                 number=number,
+                takes=takes,
             )
             for number, (part, device, overseer) in enumerate(
                 zip_longest(program.parts, self._devices, overseers)
@@ -140,7 +142,7 @@ class Joint:
                     stops.append(begin(_run_part, number, runner, fed, deadline, rendezvous, ended))
             _run_part(0, self._runners[0], given[0], deadline, rendezvous, ended)
             for _ in self._runners:
-                number, found[number] = _next(ended)
+                number, found[number] = _next(ended, rendezvous.giving)
         except BaseException as interrupt:
             if rendezvous.giving is not None:
                 rendezvous.giving.fail(gives_back=True)
@@ -152,6 +154,7 @@ class Joint:
             del given
         failed = rendezvous.aborted
         if failed is None:
+            check_end(deadline)
             return [found[part][place] for part, place in self._program.fetches]
         # Outside of a handler: what is raised there keeps all that the step had.
         try:
@@ -241,9 +244,11 @@ def _run_part(
     ended.put((number, found, failed))
 
 
-def _next(ended: _Ended) -> tuple[int, Sequence[Any]]:
+def _next(ended: _Ended, giving: GivingBack | None) -> tuple[int, Sequence[Any]]:
     """The next part that has ended, and what it fetched; raises what is no error of the step."""
     while True:
+        if giving is not None:
+            giving.deliver()
         # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
         with suppress(queue.Empty):
             number, values, error = ended.get(timeout=LONGEST_WAIT)
