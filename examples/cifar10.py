@@ -28,15 +28,12 @@ def _convolution(x: Any, bias: float, name: str) -> Any:
 
 
 def _dense(x: Any, units: int, name: str) -> Any:
-    return fb.layers.dense(
-        x,
-        units,
-        activation=fb.nn.relu,
-        kernel_initializer=_normal(0.04),
-        bias_initializer=fb.initializers.constant(0.1),
-        kernel_regularizer=fb.regularizers.l2(0.002),
-        name=name,
-    )
+    start = {
+        "kernel_initializer": _normal(0.04),
+        "bias_initializer": fb.initializers.constant(0.1),
+    }
+    small = fb.regularizers.l2(0.002)
+    return fb.layers.dense(x, units, fb.nn.relu, **start, kernel_regularizer=small, name=name)
 
 
 def _normalized(x: Any) -> Any:

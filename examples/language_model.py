@@ -24,7 +24,7 @@ class LanguageModel(NamedTuple):
     Attributes:
         logits: [batch, steps, words].
         loss: the mean cross entropy of a word; its exponential is the perplexity.
-        initial_state: for each layer `(c, h)`, to be fed with the last batch's `final_state`.
+        initial_state: for each layer `(c, h)`; it is fed the last batch's `final_state`.
         final_state: the state after the last step.
     """
 
@@ -52,26 +52,26 @@ def language_model(
     initial, final = [], []
     for layer in range(layers):
         zeros = fb.zeros([batch, units])
-        state = (
-            fb.placeholder_with_default(zeros, [batch, units], name=f"c{layer}"),
-            fb.placeholder_with_default(zeros, [batch, units], name=f"h{layer}"),
+        c, h = (
+            fb.placeholder_with_default(zeros, [batch, units], name=f"{part}{layer}")
+            for part in "ch"
         )
         x, end = fb.layers.lstm(
-            x, units, state, forget_bias=0.0, kernel_initializer=start, name=f"lstm{layer}"
+            x, units, (c, h), forget_bias=0.0, kernel_initializer=start, name=f"lstm{layer}"
         )
-        initial.append(state)
+        initial.append((c, h))
         final.append(end)
     logits = fb.layers.dense(x, vocabulary, kernel_initializer=start, name="softmax")
     losses = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=targets, logits=logits)
-    return LanguageModel(logits, fb.reduce_mean(losses, name="loss"), initial, final)
+    return LanguageModel(logits, fb.reduce_mean(losses, name="loss"), tuple(initial), tuple(final))
 
 
 def training_step(loss: Any, rate: Any = 1.0, largest_norm: float = 5.0) -> Any:
     """Gradient descent, with the gradients' common norm clipped."""
     optimizer = fb.train.GradientDescentOptimizer(rate)
     gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
-    clipped, _ = fb.clip_by_global_norm(list(gradients), largest_norm)
-    return optimizer.apply_gradients(list(zip(clipped, variables, strict=True)))
+    clipped, _ = fb.clip_by_global_norm(gradients, largest_norm)
+    return optimizer.apply_gradients(zip(clipped, variables, strict=True))
 
 
 def main(steps: int = 800, seed: int = 1, figure: Any = None) -> tuple[float, float]:
@@ -88,8 +88,6 @@ def main(steps: int = 800, seed: int = 1, figure: Any = None) -> tuple[float, fl
     targets = fb.placeholder(fb.int32, [20, 20], name="targets")
     model = language_model(words, targets, vocabulary=500, units=64)
     step = training_step(model.loss, rate=4.0)
-    state = [each for pair in model.initial_state for each in pair]
-    final = [each for pair in model.final_state for each in pair]
     starts = np.linspace(0, cut - 20, 20).astype(int)[:, None] + np.arange(20)
     unseen = {words: held_out[0][starts], targets: held_out[0][starts + 1]}
     costs: dict[str, list[float]] = {"read": [], "never seen": []}
@@ -98,11 +96,11 @@ def main(steps: int = 800, seed: int = 1, figure: Any = None) -> tuple[float, fl
         for i in range(steps):
             at = 20 * i % (cut - 21)
             batch = {words: rows[:, at : at + 20], targets: rows[:, at + 1 : at + 21]}
-            cost, _, after = sess.run([model.loss, step, final], {**batch, **kept})
+            cost, _, after = sess.run([model.loss, step, model.final_state], {**batch, **kept})
             costs["read"].append(float(np.exp(cost)))
             if i % 20 == 19:
                 costs["never seen"].append(float(np.exp(sess.run(model.loss, unseen))))
-            kept = dict(zip(state, after, strict=True)) if at + 41 < cut else {}
+            kept = {model.initial_state: after} if at + 41 < cut else {}
     frequency = (np.bincount(rows.ravel(), minlength=500) + 1) / (rows.size + 500)
     simple = float(np.exp(-np.log(frequency[held_out[0]]).mean()))
     perplexity = costs["never seen"][-1]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.instruments.summaries.event import Histogram, Summary
+from flowbook.exec.instruments.summaries.history import SummaryHistory
 from tests.browser.lab import Lab
 from tests.browser.test_summary_view import TWO_RUNS
 from tests.browser.test_tensor_fetch import MODEL, SESSION
@@ -82,3 +85,32 @@ def test_names_in_the_picture_of_a_graph_grow_with_the_page_s_text(
     for size in (13, 19):
         page.evaluate(SET, {"ui-font-size1": f"{size}px"})
         page.wait_for_function(as_large, arg=size)
+
+
+# Whether what is written on canvases since is all at most `most` pixels high, and some as `small`.
+AS_SMALL = """([small, most]) => {
+    const sizes = Object.values(window.written);
+    const isSmall = (size) => Math.abs(size - small) < 0.01;
+    return sizes.some(isSmall) && sizes.every((size) => size <= most);
+}"""
+
+
+def test_text_of_charts_and_timelines_follows_the_page_s(page: Any, tmp_path: Path) -> None:
+    x = fb.placeholder(fb.float32, [1000], name="x")
+    with fb.Session() as sess, sess.trace() as trace:
+        sess.run(fb.exp(x, name="e"), {x: np.zeros(1000)})
+    history = SummaryHistory()
+    counts = Histogram(0.0, 2.0, 3.0, 4.0, 6.0, 2, (1.0, 2.0), (1.0, 2.0))
+    for step in range(3):
+        history.add([Summary("run", "loss", "scalar", step, 60.0 * step, 1.0 / (step + 1))])
+        history.add([Summary("run", "weights", "histogram", step, 60.0 * step, counts)])
+    page.add_init_script(f"({NOTE})()")
+    for number, shown in enumerate((trace, history)):
+        fb.export_html(shown, tmp_path / f"{number}.html")
+        page.goto((tmp_path / f"{number}.html").as_uri())
+        page.locator("[data-drawn]").wait_for()
+        # A timeline's devices are named a little larger than their lanes.
+        for small, most in ((11, 12), (22, 24), (11, 12)):
+            page.evaluate("() => { window.written = {}; }")
+            page.evaluate(SET, {"ui-font-size0": f"{small}px"})
+            page.wait_for_function(AS_SMALL, arg=[small, most])

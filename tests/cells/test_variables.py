@@ -214,3 +214,24 @@ def test_a_reset_at_the_top_of_a_cell_does_not_say_that_its_names_are_gone(noteb
     notebook.run("a", "fb.reset_default_graph()")
     [notice] = notebook.notices
     assert notice.startswith("flowbook: no longer defined: W ")
+
+
+@pytest.mark.parametrize(
+    ("name", "between"), [(None, ["dense_1"]), ("last", ["last"])], ids=["unnamed", "named"]
+)
+def test_a_layer_put_in_between_takes_the_values_of_the_next_unless_that_has_a_name(
+    notebook: Any, name: str | None, between: list[str]
+) -> None:
+    unnamed = "h = fb.layers.dense(h, 3)"
+    last = f"h = fb.layers.dense(h, 3, name={name!r})"
+    begin = "h = fb.zeros([1, 3])"
+    notebook.run("a", "\n".join([begin, unnamed, last]))
+    learnt = "sess = fb.Session()\nsess.run(fb.assign(fb.get_default_graph().variables()[-2], {}))"
+    notebook.run("b", learnt.format("7 * fb.ones([3, 3])"))
+    notebook.run("a", "\n".join([begin, unnamed, unnamed, last]))
+    learnt_now = [
+        variable.op.name.removesuffix("/kernel")
+        for variable in notebook.graph.variables()
+        if (notebook["sess"].run(variable) == 7).all()
+    ]
+    assert learnt_now == between

@@ -6,6 +6,7 @@ import { runPaint } from "../core/run_colours.js";
 import { HistogramValue, Series } from "../core/summaries.js";
 import { element } from "./dom.js";
 import { Card, Shown, placeText, runName, tickText } from "./summary_card.js";
+import { scaleOf, smallFont } from "./theme.js";
 import { Tip } from "./tip.js";
 
 const HEIGHT = 190;
@@ -88,13 +89,19 @@ class Panel {
     this.redraw();
   }
 
+  /** The margins with text in them, which grow with it. */
+  get #margin(): { readonly right: number; readonly bottom: number } {
+    const scale = scaleOf(this.#shown!.look.theme);
+    return { right: MARGIN.right * scale, bottom: MARGIN.bottom * scale };
+  }
+
   /** Where the foot of each ridge is, from behind to the front. */
   #feet(): number[] {
     const { axis } = this.#shown!.look;
     const { steps, times } = this.#series!;
     const at = axis === "step" ? steps : times;
     const [first, last] = [Math.min(...at), Math.max(...at)];
-    const span = HEIGHT - MARGIN.bottom - MARGIN.top;
+    const span = HEIGHT - this.#margin.bottom - MARGIN.top;
     const back = MARGIN.top + span * HILL;
     return at.map((value) => back + (last > first ? (value - first) / (last - first) : 1) * span * (1 - HILL));
   }
@@ -109,10 +116,10 @@ class Panel {
     this.#canvas.height = Math.round(HEIGHT * ratio);
     const context = this.#canvas.getContext("2d")!;
     context.scale(ratio, ratio);
-    context.font = `11px ${theme.font}`;
+    context.font = smallFont(theme);
     const feet = this.#feet();
-    const room = width - MARGIN.left - MARGIN.right;
-    const bottom = HEIGHT - MARGIN.bottom;
+    const room = width - MARGIN.left - this.#margin.right;
+    const bottom = HEIGHT - this.#margin.bottom;
     const xOf = (bin: number): number => MARGIN.left + ((bin + 0.5) / BINS) * room;
     const tall = ridges.peak > 0 ? ((bottom - MARGIN.top) * HILL) / ridges.peak : 0;
     const { colour } = runPaint(series.run, theme.dark);
@@ -152,22 +159,22 @@ class Panel {
     width: number,
   ): void {
     const { theme, axis } = shown.look;
-    const bottom = HEIGHT - MARGIN.bottom;
-    const right = width - MARGIN.right;
+    const bottom = HEIGHT - this.#margin.bottom;
+    const right = width - this.#margin.right;
     context.fillStyle = theme.faint;
     context.strokeStyle = theme.border;
     context.textBaseline = "middle";
     let free = Infinity;
     for (const i of [...order].reverse()) {
       if (feet[i] > free) continue;
-      free = feet[i] - 15;
+      free = feet[i] - 15 * scaleOf(theme);
       context.fillText(tickText(axis, series.steps[i], series.times[i], shown.startOf(series.run)), right + 8, feet[i]);
     }
     context.beginPath();
     context.moveTo(MARGIN.left, bottom + 0.5);
     context.lineTo(right, bottom + 0.5);
     context.stroke();
-    const count = Math.max(2, Math.min(6, Math.floor((right - MARGIN.left) / 52)));
+    const count = Math.max(2, Math.min(6, Math.floor((right - MARGIN.left) / (52 * scaleOf(theme)))));
     const ticks = niceTicks(ridges.low, ridges.high, count);
     const texts = tickTexts(ticks);
     context.textBaseline = "top";
@@ -182,7 +189,7 @@ class Panel {
     const [shown, series, ridges] = [this.#shown, this.#series, this.#ridges];
     if (!shown || !series || !ridges) return;
     const feet = this.#feet();
-    const room = this.#canvas.clientWidth - MARGIN.left - MARGIN.right;
+    const room = this.#canvas.clientWidth - MARGIN.left - this.#margin.right;
     const bin = Math.floor(((x - MARGIN.left) / room) * BINS);
     const isInside = x >= 0 && bin >= 0 && bin < BINS && feet.length > 0;
     let active = -1;

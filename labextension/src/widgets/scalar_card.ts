@@ -11,6 +11,7 @@ import { Series } from "../core/summaries.js";
 import { counted } from "../core/words.js";
 import { element } from "./dom.js";
 import { Card, Shown, lineOf, placeText, runName, swatchOf } from "./summary_card.js";
+import { scaleOf, smallFont } from "./theme.js";
 import { ticksWidth } from "./ticks_width.js";
 import { Tip } from "./tip.js";
 
@@ -124,7 +125,7 @@ export class ScalarCard implements Card<number> {
   #options(shown: Shown<number>): uPlot.Options {
     const { look } = shown;
     const { theme } = look;
-    const font = `11px ${theme.font}`;
+    const [font, scale] = [smallFont(theme), scaleOf(theme)];
     const series: uPlot.Series[] = [{}];
     for (const { paint: { colour, dash } } of this.#lines) {
       const line = { stroke: colour, dash: [...dash], width: 1.6, pxAlign: 0, points: { size: 4.5, width: 1, fill: colour } };
@@ -144,10 +145,10 @@ export class ScalarCard implements Card<number> {
       },
       series,
       axes: [
-        { ...axis, grid: { show: false }, space: 46, size: 24, ...this.#xValues(shown) },
+        { ...axis, grid: { show: false }, space: 46 * scale, size: 24 * scale, ...this.#xValues(shown) },
         {
           ...axis,
-          space: 30,
+          space: 30 * scale,
           // Without a filter of its own the chart would drop most of these.
           ...(look.log
             ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5), filter: (_plot, ticks) => ticks }

@@ -13,6 +13,20 @@ export interface Theme {
   readonly font: string;
   /** How large text is, in pixels. */
   readonly size: number;
+  /** How large small text is, in whole pixels. */
+  readonly small: number;
+}
+
+export const SMALL = 11; // How large small text is where a page says nothing.
+
+/** The font of small text, as that of axes, for a canvas. */
+export function smallFont({ small, font }: Theme): string {
+  return `${small}px ${font}`;
+}
+
+/** How many pixels one is of what is measured for the usual small text. */
+export function scaleOf({ small }: Theme): number {
+  return small / SMALL;
 }
 
 export function readTheme(element: HTMLElement): Theme {
@@ -27,6 +41,7 @@ export function readTheme(element: HTMLElement): Theme {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
   };
+  probe.style.fontSize = `var(--jp-ui-font-size0, ${SMALL}px)`;
   const theme = {
     dark,
     paper: colour("--fb-paper"),
@@ -39,6 +54,8 @@ export function readTheme(element: HTMLElement): Theme {
     stale: colour("--fb-stale"),
     font: style.fontFamily,
     size: parseFloat(style.fontSize),
+    // uPlot takes whole pixels alone.
+    small: Math.round(parseFloat(getComputedStyle(probe).fontSize)),
   };
   probe.remove();
   return theme;

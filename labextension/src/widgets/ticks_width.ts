@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 
-import { Theme } from "./theme.js";
+import { Theme, scaleOf, smallFont } from "./theme.js";
 
 /**
  * What an axis of uPlot's takes for its size.
@@ -12,8 +12,8 @@ import { Theme } from "./theme.js";
  */
 export function ticksWidth(theme: Theme, least: number, room: number): uPlot.Axis.Size {
   return (plot, values) => {
-    plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;
-    const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width / devicePixelRatio);
-    return Math.ceil(Math.max(least, ...widths) + room);
+    plot.ctx.font = smallFont(theme);
+    const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width);
+    return Math.ceil(Math.max(least * scaleOf(theme), ...widths) + room);
   };
 }

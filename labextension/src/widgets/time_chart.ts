@@ -4,7 +4,7 @@ import uPlot from "uplot";
 
 import { durationText, numberText, tickTexts } from "../core/axes.js";
 import { element } from "./dom.js";
-import { Theme } from "./theme.js";
+import { Theme, scaleOf, smallFont } from "./theme.js";
 import { ticksWidth } from "./ticks_width.js";
 import { Tip } from "./tip.js";
 
@@ -67,7 +67,7 @@ export class TimeChart {
   }
 
   #options(theme: Theme): uPlot.Options {
-    const font = `11px ${theme.font}`;
+    const [font, scale] = [smallFont(theme), scaleOf(theme)];
     const grid = { stroke: theme.border, width: 1 };
     const axis = { font, stroke: theme.faint, grid, ticks: { show: false }, gap: 5 };
     const series = this.#lines.map(({ colour, filled }) => ({
@@ -88,10 +88,10 @@ export class TimeChart {
       },
       series: [{}, ...series],
       axes: [
-        { ...axis, grid: { show: false }, space: 54, size: 22, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120], values: (_, ticks) => ticks.map(agoText) },
+        { ...axis, grid: { show: false }, space: 54 * scale, size: 22 * scale, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120], values: (_, ticks) => ticks.map(agoText) },
         {
           ...axis,
-          space: 28,
+          space: 28 * scale,
           ...(this.#ticks ? { splits: () => this.#ticks! } : {}),
           values: (_, ticks) => tickTexts(ticks),
           size: ticksWidth(theme, 18, 10),

@@ -1,4 +1,6 @@
 // Draws a trace on a canvas: a ruler, the names of lanes, and what is in view of the calls.
+//
+// Lengths are those beside the usual text: where text is larger, all of the canvas is drawn larger.
 
 import { mixed } from "../core/overlay_colours.js";
 import { runPaint } from "../core/run_colours.js";
@@ -6,9 +8,9 @@ import { TimeWindow, timeTicks } from "../core/time_window.js";
 import { Timeline, firstAfter, labelOf } from "../core/timeline.js";
 import { Window, drawRow } from "../core/timeline_blocks.js";
 import { percent, shortened, shownText, timeSize } from "../core/words.js";
-import { Theme } from "./theme.js";
+import { SMALL, Theme, scaleOf } from "./theme.js";
 
-export const GUTTER = 148; // Pixels for the names of lanes.
+const GUTTER = 148; // Pixels for the names of lanes.
 const RULER = 40;
 const [DEVICE, LANE, NEXT] = [32, 24, 15]; // Heights: of a device's first row, of a lane's, of others.
 const [BAR, THIN] = [18, 11]; // Of the bars in them; what waits is thin in every row.
@@ -50,8 +52,10 @@ export class TimelinePainter {
   #of: Uint8Array;
   #groups = 0;
   #theme: Theme | null = null;
+  /** How many pixels of the page one is here. */
+  #scale = 1;
   /** How far the lanes are scrolled. */
-  top = 0;
+  #top = 0;
 
   constructor(readonly canvas: HTMLCanvasElement, readonly overview: HTMLCanvasElement, readonly timeline: Timeline) {
     this.#context = canvas.getContext("2d")!;
@@ -76,15 +80,28 @@ export class TimelinePainter {
     return lane === 0 || lanes[lane - 1].device !== lanes[lane].device;
   }
 
-  /** How high everything is. */
-  get height(): number {
+  get #wide(): number {
+    return this.canvas.clientWidth / this.#scale;
+  }
+
+  get #high(): number {
+    return this.canvas.clientHeight / this.#scale;
+  }
+
+  get #whole(): number {
     return RULER + this.#laneTops[this.#laneTops.length - 1] + 6;
   }
 
-  /** Take the colours of a theme and a colouring. */
+  /** How high everything is on the page. */
+  get height(): number {
+    return this.#whole * this.#scale;
+  }
+
+  /** Take the colours and the text's size of a theme, and a colouring. */
   paintBy(colouring: number, theme: Theme): void {
     const { groups, of } = this.timeline.colourings[colouring];
     this.#theme = theme;
+    this.#scale = scaleOf(theme);
     this.#of = of;
     this.#groups = groups.length;
     const paper = PAPER[theme.dark ? "dark" : "light"];
@@ -106,27 +123,40 @@ export class TimelinePainter {
       if (canvas.width !== width) canvas.width = width;
       if (canvas.height !== height) canvas.height = height;
     }
-    this.scroll(0);
+    this.#scroll(0);
   }
 
+  /** Scroll by pixels of the page. */
   scroll(by: number): void {
-    const most = Math.max(0, this.height - this.canvas.clientHeight);
-    this.top = Math.min(most, Math.max(0, this.top + by));
+    this.#scroll(by / this.#scale);
   }
 
-  /** The width that time has. */
-  get room(): number {
-    return Math.max(1, this.canvas.clientWidth - GUTTER);
+  #scroll(by: number): void {
+    const most = Math.max(0, this.#whole - this.#high);
+    this.#top = Math.min(most, Math.max(0, this.#top + by));
   }
 
-  windowOf(seen: TimeWindow): Window {
-    return { from: seen.from, unit: seen.span / this.room, width: this.room };
+  get #room(): number {
+    return Math.max(1, this.#wide - GUTTER);
   }
 
-  /** The row at a height of the canvas. */
-  rowAt(y: number): number | null {
+  /** Which part of the time in view pixels of the page are. */
+  shareOf(pixels: number): number {
+    return pixels / this.#scale / this.#room;
+  }
+
+  /** Where in the time in view a place on the canvas is, from 0 to 1. */
+  shareAt(x: number): number {
+    return Math.max(0, x / this.#scale - GUTTER) / this.#room;
+  }
+
+  #windowOf(seen: TimeWindow): Window {
+    return { from: seen.from, unit: seen.span / this.#room, width: this.#room };
+  }
+
+  #rowAt(y: number): number | null {
     if (y < RULER) return null;
-    const at = y - RULER + this.top;
+    const at = y - RULER + this.#top;
     const found = this.#rows.findIndex(({ top, height }) => at >= top - 2 && at < top + height + 3);
     return found < 0 ? null : found;
   }
@@ -134,29 +164,29 @@ export class TimelinePainter {
   /** Scroll a row into view. */
   bringIn(row: number): void {
     const { top, height } = this.#rows[row];
-    const seen = this.canvas.clientHeight - RULER;
-    if (top < this.top) this.scroll(top - this.top - 6);
-    else if (top + height > this.top + seen) this.scroll(top + height - this.top - seen + 8);
+    const seen = this.#high - RULER;
+    if (top < this.#top) this.#scroll(top - this.#top - 6);
+    else if (top + height > this.#top + seen) this.#scroll(top + height - this.#top - seen + 8);
   }
 
   draw(seen: TimeWindow, marks: Marks): void {
     const theme = this.#theme!;
     const context = this.#context;
-    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
-    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [this.#wide, this.#high];
+    const ratio = (window.devicePixelRatio || 1) * this.#scale;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = theme.paper;
     context.fillRect(0, 0, width, height);
     context.textBaseline = "alphabetic";
-    const shown = this.windowOf(seen);
+    const shown = this.#windowOf(seen);
     this.#grid(shown, seen, theme);
     context.save();
     context.beginPath();
     context.rect(GUTTER, RULER, width - GUTTER, height - RULER);
     context.clip();
-    context.translate(GUTTER, RULER - this.top);
-    context.font = `11px ${theme.font}`;
-    const isInSight = ({ top, height: high }: Place): boolean => top + high > this.top && top < this.top + height - RULER;
+    context.translate(GUTTER, RULER - this.#top);
+    context.font = `${SMALL}px ${theme.font}`;
+    const isInSight = ({ top, height: high }: Place): boolean => top + high > this.#top && top < this.#top + height - RULER;
     this.#rows.forEach((place, row) => {
       if (isInSight(place)) this.#row(row, place, shown, marks);
     });
@@ -171,7 +201,7 @@ export class TimelinePainter {
 
   #grid(shown: Window, seen: TimeWindow, theme: Theme): void {
     const context = this.#context;
-    const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
+    const [width, height] = [this.#wide, this.#high];
     const x = (moment: number): number => GUTTER + (moment - shown.from) / shown.unit;
     context.fillStyle = theme.panel;
     context.fillRect(0, 0, width, RULER);
@@ -180,7 +210,7 @@ export class TimelinePainter {
     context.rect(GUTTER, 0, width - GUTTER, height);
     context.clip();
     // Steps: every other one has a ground of its own, and each its name where there is room.
-    context.font = `600 11px ${theme.font}`;
+    context.font = `600 ${SMALL}px ${theme.font}`;
     this.timeline.steps.forEach(({ start, end }, i) => {
       const [left, right] = [Math.max(GUTTER, x(start)), Math.min(width, x(end))];
       if (right < GUTTER || left > width) return;
@@ -195,8 +225,8 @@ export class TimelinePainter {
       if (room > long.length * letters) context.fillText(long, left + 5, 14);
       else if (room > name.length * letters) context.fillText(name, left + 5, 14);
     });
-    context.font = `11px ${theme.font}`;
-    for (const { at, text } of timeTicks(seen.from, seen.from + seen.span, Math.max(2, Math.floor(this.room / 110)))) {
+    context.font = `${SMALL}px ${theme.font}`;
+    for (const { at, text } of timeTicks(seen.from, seen.from + seen.span, Math.max(2, Math.floor(this.#room / 110)))) {
       const left = Math.round(x(at)) + 0.5;
       context.fillStyle = theme.border;
       context.fillRect(left - 0.5, RULER - 16, 1, height);
@@ -330,26 +360,26 @@ export class TimelinePainter {
     const { lanes, end } = this.timeline;
     context.save();
     context.fillStyle = theme.panel;
-    context.fillRect(0, RULER, GUTTER, this.canvas.clientHeight);
+    context.fillRect(0, RULER, GUTTER, this.#high);
     context.fillStyle = theme.border;
-    context.fillRect(GUTTER - 1, 0, 1, this.canvas.clientHeight);
+    context.fillRect(GUTTER - 1, 0, 1, this.#high);
     context.beginPath();
-    context.rect(0, RULER, this.canvas.clientWidth, this.canvas.clientHeight);
+    context.rect(0, RULER, this.#wide, this.#high);
     context.clip();
     lanes.forEach(({ device, name, waits, busy }, i) => {
-      const top = RULER - this.top + this.#laneTops[i];
+      const top = RULER - this.#top + this.#laneTops[i];
       const isFirst = this.#isFirst(i);
       if (isFirst && i > 0) {
         context.fillStyle = theme.border;
-        context.fillRect(0, top, this.canvas.clientWidth, 1);
+        context.fillRect(0, top, this.#wide, 1);
       }
       const letters = Math.floor((GUTTER - 2 * PAD) / LETTER);
       if (isFirst) {
-        context.font = `600 12px ${theme.font}`;
+        context.font = `600 ${SMALL + 1}px ${theme.font}`;
         context.fillStyle = theme.ink;
         context.fillText(shortened(shownText(device), letters - 5), PAD, top + 14);
       }
-      context.font = `11px ${theme.font}`;
+      context.font = `${SMALL}px ${theme.font}`;
       context.fillStyle = theme.faint;
       context.fillText(shortened(shownText(name), letters), PAD, top + (isFirst ? 27 : 15));
       if (!waits && end > 0) {
@@ -360,7 +390,7 @@ export class TimelinePainter {
       }
     });
     context.restore();
-    context.font = `11px ${theme.font}`;
+    context.font = `${SMALL}px ${theme.font}`;
     context.fillStyle = theme.faint;
     context.fillText("busy", GUTTER - PAD - context.measureText("busy").width, RULER - 6);
   }
@@ -427,11 +457,12 @@ export class TimelinePainter {
 
   /** The call at a point, or very near to it. */
   callAt(x: number, y: number, seen: TimeWindow): number | null {
-    const row = this.rowAt(y);
-    if (row === null || x < GUTTER) return null;
+    const row = this.#rowAt(y / this.#scale);
+    const across = x / this.#scale - GUTTER;
+    if (row === null || across < 0) return null;
     const { timeline } = this;
-    const { from, unit } = this.windowOf(seen);
-    const moment = from + (x - GUTTER) * unit;
+    const { from, unit } = this.#windowOf(seen);
+    const moment = from + across * unit;
     const after = firstAfter(timeline, row, moment - 2 * unit);
     const [begin, end] = [after, Math.min(after + 64, timeline.rowStart[row + 1])];
     let [best, least] = [-1, 3 * unit];

@@ -11,7 +11,7 @@ import { element, icon, keepKeys } from "./dom.js";
 import { listenToPointer } from "./pointer.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
 import { CallPanel, sayCall, sayFound, tipOf } from "./timeline_call.js";
-import { GUTTER, TimelinePainter, groupColour } from "./timeline_painter.js";
+import { TimelinePainter, groupColour } from "./timeline_painter.js";
 import { TIMELINE_STYLES } from "./timeline_styles.js";
 import { Tip } from "./tip.js";
 
@@ -85,13 +85,12 @@ export class TimelineView {
       return;
     }
     this.#painter = new TimelinePainter(this.#lanes, this.#overview, timeline);
-    this.#lanes.style.height = `${Math.min(HIGHEST, this.#painter.height)}px`;
     this.#lanes.setAttribute("aria-label", `${timeline.title}. Arrow keys go from call to call.`);
     this.#colours.replaceChildren(...timeline.colourings.map(({ by }, i) => element("option", { value: String(i) }, by)));
     this.#seen.fit(timeline.end);
     this.#panel.show(timeline, null);
-    this.#painter.resize();
     this.#colour(0);
+    this.#painter.resize();
   }
 
   dispose(): void {
@@ -308,7 +307,14 @@ export class TimelineView {
   #colour(colouring: number): void {
     this.#colouring = colouring;
     this.#only = null;
-    this.#painter?.paintBy(colouring, this.#theme);
+    this.#paint();
+  }
+
+  /** Show the colouring in the theme. */
+  #paint(): void {
+    if (!this.#painter) return;
+    this.#painter.paintBy(this.#colouring, this.#theme);
+    this.#lanes.style.height = `${Math.min(HIGHEST, this.#painter.height)}px`;
     this.#listGroups();
     this.#redraw();
   }
@@ -365,14 +371,14 @@ export class TimelineView {
       press: () => this.#lanes.focus({ preventScroll: true }),
       pan: (dx, dy) => {
         this.#painter?.scroll(-dy);
-        this.#pan(-dx / (this.#painter?.room ?? 1));
+        this.#pan(-(this.#painter?.shareOf(dx) ?? 0));
       },
       click: (x, y) => this.#select(this.#at(x, y)),
       doubleClick: (x, y) => this.#zoomTo(this.#at(x, y)),
       hover: (at) => this.#hover(at),
       zoom: (by, x) => {
         this.#tip.hide();
-        this.#seen.zoom(by, Math.max(0, x - GUTTER) / (this.#painter?.room ?? 1));
+        this.#seen.zoom(by, this.#painter?.shareAt(x) ?? 0);
         this.#redraw();
       },
       // A page that is scrolled past stays a page: the wheel is the view's once it was clicked.
@@ -389,9 +395,7 @@ export class TimelineView {
       () => sized.disconnect(),
       onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);
-        this.#painter?.paintBy(this.#colouring, this.#theme);
-        this.#listGroups();
-        this.#redraw();
+        this.#paint();
       }),
     );
   }
@@ -402,7 +406,7 @@ export class TimelineView {
     const sideways = event.shiftKey ? event.deltaY : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
     if (!sideways) return true;
     event.preventDefault();
-    this.#pan(sideways / (this.#painter?.room ?? 1));
+    this.#pan(this.#painter?.shareOf(sideways) ?? 0);
     return false;
   }
 
