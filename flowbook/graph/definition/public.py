@@ -83,9 +83,7 @@ def refuses_misfits(method: Function) -> Function:
             explained = misfit(method, args, kwargs)
             if explained is None:
                 raise
-            # The error that it replaces holds frames of Flowbook's own.
-            unfit = without_internal_frames(explained)
-        raise unfit
+            raise explained from None
 
     return call  # type: ignore[return-value]
 
