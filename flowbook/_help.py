@@ -13,9 +13,6 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
-# The arguments of methods that only catch keywords which these do not take.
-_MISSPELT = "misspelt"
-
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(\w*)\Z")
 
 
@@ -112,11 +109,10 @@ class _Text(str):
 
 
 def _readable(signature: inspect.Signature) -> inspect.Signature:
-    """A signature without what says nothing, and with annotations as they were written."""
+    """A signature with annotations as they were written, but those that say nothing."""
     parameters = [
         parameter.replace(annotation=_shown(parameter.annotation))
         for parameter in signature.parameters.values()
-        if parameter.name != _MISSPELT
     ]
     return inspect.Signature(parameters, return_annotation=_shown(signature.return_annotation))
 

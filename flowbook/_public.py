@@ -10,11 +10,17 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from flowbook._renamed import NAMESPACES, no_such_name_in
+from flowbook.exec.devices.device import Device
+from flowbook.exec.session.session import Session
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.definition.public import public
+from flowbook.graph.definition.public import public, refuses_misfits
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_definitions
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Touch
 
 # Modules for users that list themselves what they hold. Others are the layers behind flowbook.
 _OTHERS = ("errors", "onnx", "tensorflow")
@@ -23,6 +29,11 @@ _OTHERS = ("errors", "onnx", "tensorflow")
 # of which they would take a fifth of the time.
 _MADE_AS_THEY_ARE = (OpDef, Operation, Tensor)
 
+# What steps call, and the building of each operation, of which a wrapper would take its share. The
+# first of a session's runs says of its own what it does not take.
+_CALLED_OFTEN = (AsyncContext, Device, OpDef, Operation, Shape, Tensor, Touch)
+_CALLED_OFTEN_OF = (Graph.add, Session.run)
+
 
 def make_public() -> None:
     """Have flowbook and its namespaces list what is for users, each function as users call it."""
@@ -30,6 +41,7 @@ def make_public() -> None:
     namespaces = {"": flowbook} | {n: getattr(flowbook, n) for n in NAMESPACES}
     definitions = {op_def.public: op_def for op_def in op_definitions().values()}
     made: dict[Callable[..., Any], Callable[..., Any]] = {}
+    classes: set[type] = set()
     for namespace, module in namespaces.items():
         names = _names(module)
         # `from flowbook import *` takes no cell's `print` and `range` away.
@@ -46,17 +58,31 @@ def make_public() -> None:
                     # The module that defines it is where pickle looks for it.
                     setattr(sys.modules[member.__module__], member.__name__, made[member])
                 setattr(module, name, made[member])
-            elif (
-                isinstance(member, type)
-                and "__init__" in vars(member)
-                and member not in _MADE_AS_THEY_ARE
-            ):
-                member.__init__ = public(member.__init__)  # type: ignore[misc]
+            elif isinstance(member, type):
+                classes.update(each for each in member.__mro__ if _is_ours(each))
+                if "__init__" in vars(member) and member not in _MADE_AS_THEY_ARE:
+                    member.__init__ = public(member.__init__)  # type: ignore[misc]
+    for each in classes.difference(_CALLED_OFTEN):
+        _have_methods_refuse_misfits(each)
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.
             op_def.public = made.get(function) or public(function, op_def.type)
     for module in (getattr(flowbook, n) for n in _OTHERS):
         module.__dir__ = partial(list, module.__all__)
+
+
+def _is_ours(member: type) -> bool:
+    return member.__module__.partition(".")[0] == "flowbook"
+
+
+def _have_methods_refuse_misfits(member: type) -> None:
+    for name, method in list(vars(member).items()):
+        if name.startswith("_") or method in _CALLED_OFTEN_OF:
+            continue
+        if isinstance(method, FunctionType):
+            setattr(member, name, refuses_misfits(method))
+        elif isinstance(method, classmethod | staticmethod):
+            setattr(member, name, type(method)(refuses_misfits(method.__func__)))
 
 
 def _names(module: ModuleType) -> list[str]:

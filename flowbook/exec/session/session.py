@@ -47,7 +47,7 @@ from flowbook.exec.signature.compound_feeds import expanded, has_compound
 from flowbook.exec.signature.feeds import check_mapping
 from flowbook.exec.signature.spelling import spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.definition.keywords import no_such_keyword
+from flowbook.graph.definition.keywords import REQUIRED, catches_misfits, misfit
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
@@ -200,11 +200,12 @@ class Session:
 
     # Running
 
+    @catches_misfits
     def run(
         self,
-        fetches: Any,
+        fetches: Any = REQUIRED,
         feeds: Mapping[Any, Any] | None = None,
-        *,
+        *misplaced: Any,
         timeout: float | None = None,
         **misspelt: Any,
     ) -> Any:
@@ -236,9 +237,8 @@ class Session:
         Source: white paper, sections 2 and 4.2.
         """
         __tracebackhide__ = True
-        if misspelt:
-            taken = ["fetches", "feeds", "timeout"]
-            raise no_such_keyword("Session.run", next(iter(misspelt)), taken)
+        if misplaced or misspelt:
+            raise _misfit(self.run, fetches, feeds, *misplaced, **misspelt)
         if self._version != self._members.version:
             self.extend()
         try:
@@ -262,6 +262,8 @@ class Session:
     @hides_frames
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> Call:
         self._check_open()
+        if fetches is REQUIRED:
+            raise _misfit(self.run)
         return self._calls.prepare(fetches, feeds)
 
     @hides_frames
@@ -964,6 +966,12 @@ def open_sessions(graph: Graph | None = None) -> list[Session]:
     made = [reference() for reference in _made.valuerefs()]
     found = [each for each in made if each is not None and not each.closed]
     return [each for each in found if graph is None or each.graph is graph]
+
+
+def _misfit(method: Callable[..., Any], *args: Any, **kwargs: Any) -> InvalidTypeError:
+    found = misfit(method, args, kwargs)
+    assert found is not None
+    return found
 
 
 def _deadline(timeout: float | None) -> float | None:

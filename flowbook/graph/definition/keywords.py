@@ -8,10 +8,12 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.origin import site as sites
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What a function may call it instead; the first that it takes is meant.
 RENAMED = {
@@ -150,12 +152,13 @@ def misfit(
     """The error for arguments that a function cannot be called with; None if it can.
 
     Args:
-        function: a function, an `__init__` with the object first, or an operation type.
+        function: a function, a method or an `__init__` with the object first, or an operation type.
         args: what is given in order.
         kwargs: what is given by name.
     """
     parameters = dict(inspect.signature(function).parameters)
-    if parameters.pop("self", None) is not None:
+    if next(iter(parameters), "") in ("self", "cls"):
+        del parameters[next(iter(parameters))]
         args = args[1:]
     name = getattr(function, "__qualname__", function.__name__).removesuffix(".__init__")
     kinds = [p.kind for p in parameters.values()]
@@ -179,6 +182,26 @@ def misfit(
         message = f"it needs {' and '.join(map(repr, missing))}"
         return _refused(name, message, f"write {name}({', '.join(needed)})")
     return None
+
+
+# The parameters of a method that catch what it does not take.
+_CATCHING = ("misplaced", "misspelt")
+
+
+def catches_misfits(method: Function) -> Function:
+    """The same method, whose signature is without what only catches arguments that do not fit.
+
+    For what is called too often to be wrapped: it asks `misfit` itself. It takes whatever it is
+    given, by `*misplaced` and `**misspelt`, and an argument that it needs is REQUIRED by default.
+    """
+    signature = inspect.signature(method)
+    taken = [
+        p.replace(default=p.empty) if p.default is REQUIRED else p
+        for p in signature.parameters.values()
+        if p.name not in _CATCHING
+    ]
+    method.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    return method
 
 
 _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

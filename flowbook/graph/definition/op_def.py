@@ -35,7 +35,7 @@ from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.inference import broadcast_inputs, no_flops
+from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import REQUIRED, misfit
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
@@ -270,7 +270,7 @@ class OpDef(Generic[Built]):
         self.runs_early = runs_early
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
-        if batching is None and (expression or keeps_zeros or infer is broadcast_inputs):
+        if batching is None and (expression or keeps_zeros):
             batching = Batching.ELEMENTWISE
         self.batching = batching
         self.is_constant = is_constant

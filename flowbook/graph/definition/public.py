@@ -68,6 +68,26 @@ def public(function: Function, what: str | None = None) -> Function:
     return call  # type: ignore[return-value]
 
 
+def refuses_misfits(method: Function) -> Function:
+    """The same method, which says of arguments that it does not take what functions say of theirs.
+
+    Its other errors are as they are: methods say themselves where they come from.
+    """
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return method(*args, **kwargs)
+        except TypeError:
+            explained = misfit(method, args, kwargs)
+            if explained is None:
+                raise
+            raise explained from None
+
+    return call  # type: ignore[return-value]
+
+
 # What Python and NumPy raise where functions take for granted what they are given.
 _NAMED: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (TypeError, InvalidTypeError),

@@ -79,7 +79,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None
         return packed_like(result, whole.results())
     sites.warn(
         f"vectorized_map loops over the elements: {without.type} {without.name!r}, built at "
-        f"{without.site.place}, has no form for all of them at once",
+        f"{without.site.place}, has no form for all of them at once{_how_to_say(without)}",
         NotVectorizedWarning,
     )
 
@@ -88,6 +88,13 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, name: str | None = None
         return packed_like(result, found[: len(definition.results)])
 
     return map_fn(called, structure, mapped(lambda t: t.dtype, result))
+
+
+def _how_to_say(operation: Operation) -> str:
+    """How a user's operation, whose definition does not, says its form."""
+    if operation.op_def.is_builtin or operation.op_def.batching is not None:
+        return ""
+    return "; OpDef(batching=...) says one, as fb.control_flow.Batching.ELEMENTWISE"
 
 
 class _Whole:

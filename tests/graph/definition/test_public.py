@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from traceback import extract_tb
@@ -95,6 +96,39 @@ MISFITS = [
     ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),
     ("reduce_sum: there is no argument 'x'", "", lambda: fb.reduce_sum(x=1)),
     ("Variable: it needs 'initial_value'", "", lambda: fb.Variable()),
+    ("Session.run: it needs 'fetches'", "write Session.run(fetches)", lambda: fb.Session().run()),
+    (
+        "Session.run: it takes timeout by name",
+        "write for example Session.run(..., timeout=value)",
+        lambda: fb.Session().run([], None, 1),
+    ),
+    (
+        "Session.run: there is no argument 'feed_dict'; it takes fetches, feeds, timeout",
+        "it is called feeds",
+        lambda: fb.Session().run([], feed_dict={}),
+    ),
+    (
+        "Session.guard: there is no argument 'nofinite'",
+        "did you mean nonfinite?",
+        lambda: fb.Session().guard(nofinite=True),
+    ),
+    (
+        "Queue.enqueue: it needs 'vals'",
+        "write Queue.enqueue(vals)",
+        lambda: fb.FIFOQueue(1, [fb.int32], [[]]).enqueue(),
+    ),
+    (
+        "Optimizer.minimize: it needs 'loss'",
+        "write Optimizer.minimize(loss)",
+        lambda: fb.train.AdamOptimizer(0.1).minimize(),
+    ),
+    ("Saver.save: it needs 'sess' and 'path'", "", lambda: fb.train.Saver().save()),
+    ("Graph.load: it needs 'path'", "write Graph.load(path)", lambda: fb.Graph.load()),
+    (
+        "Queue.from_list: it needs 'queues'",
+        "write Queue.from_list(index, queues)",
+        lambda: fb.FIFOQueue.from_list(0),
+    ),
 ]
 
 
@@ -126,3 +160,21 @@ def test_what_a_users_function_raises_stays_what_it_is() -> None:
     with pytest.raises(KeyError) as caught:
         fb.Variable(wrong)
     assert type(caught.value) is KeyError
+
+
+def test_what_a_method_raises_with_arguments_that_fit_stays_what_it_is() -> None:
+    class Stops(fb.train.Coordinator):
+        def stopped(self) -> None:
+            raise TypeError("a user's own")
+
+    stops = Stops()
+    stops.call_on_stop(stops.stopped)
+    with pytest.raises(TypeError, match="a user's own") as caught:
+        stops.request_stop()
+    assert type(caught.value) is TypeError
+
+
+def test_methods_are_shown_as_they_are_written() -> None:
+    assert str(inspect.signature(fb.Session.run)).startswith("(self, fetches: 'Any', feeds: ")
+    assert list(inspect.signature(fb.FIFOQueue.enqueue).parameters) == ["self", "vals", "name"]
+    assert pickle.loads(pickle.dumps(fb.Graph.load)) == fb.Graph.load

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.control_flow import Batching
+from flowbook.graph.definition.inference import broadcast_inputs
 
 COUNT = 3
 RANDOM = np.random.default_rng(5)
@@ -31,6 +32,7 @@ FORMS: dict[str, Any] = {
     "product of one for all": lambda m, v, i: fb.matmul(fb.constant(W), m),
     "product of two": lambda m, v, i: fb.matmul(m, m, transpose_b=True),
     "product of batches": lambda m, v, i: fb.matmul(fb.constant(M), m, transpose_b=True),
+    "by kernels of their own": lambda m, v, i: fb.igamma(fb.abs(m), fb.abs(v)) + m // v + m % v,
     "bias": lambda m, v, i: fb.nn.bias_add(m, fb.constant(W[:, 0])),
     "sum": lambda m, v, i: fb.reduce_sum(m),
     "mean of an axis": lambda m, v, i: fb.reduce_mean(m, 0, keepdims=True),
@@ -272,6 +274,19 @@ def test_a_users_operation_says_itself_how_it_is_built_for_all() -> None:
     with fb.Session() as sess:
         for one, other in zip(sess.run(found), wanted, strict=True):
             np.testing.assert_array_equal(one, other)
-    unsaid = define("OwnUnsaid", lambda xp, x: x)
-    with pytest.warns(fb.errors.NotVectorizedWarning, match="OwnUnsaid"):
-        fb.vectorized_map(unsaid, x)
+
+
+def test_shapes_that_broadcast_make_a_users_operation_not_elementwise() -> None:
+    centred = fb.OpDef(
+        "OwnCentred",
+        "x: T, y: T -> z: T",
+        T=fb.FLOATS,
+        infer=broadcast_inputs,
+        kernel=lambda xp, x, y: x + y - xp.mean(x + y),
+    )
+    x = fb.constant(M)
+    with pytest.warns(fb.errors.NotVectorizedWarning, match=r"OwnCentred.*batching="):
+        found = fb.vectorized_map(lambda m: centred(m, m), x)
+    wanted = 2 * (M - M.mean((1, 2), keepdims=True))
+    with fb.Session() as sess:
+        np.testing.assert_allclose(sess.run(found), wanted, rtol=1e-5, atol=1e-5)

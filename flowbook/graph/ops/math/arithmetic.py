@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.batching import JOINED
+from flowbook.graph.definition.batching import JOINED, Batching
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import (
@@ -167,6 +167,7 @@ floordiv = OpDef(
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_floordiv,
     grad=NO_GRADIENT,
     computes_shapes=True,
@@ -189,6 +190,7 @@ mod = OpDef(
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_mod,
     grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(floordiv(*op.inputs), -dz)),
     computes_shapes=True,

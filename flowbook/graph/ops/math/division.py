@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import REALS
@@ -31,6 +32,7 @@ truncatediv = OpDef(
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_truncatediv,
     grad=NO_GRADIENT,
     cost=elementwise(flops=2),
@@ -52,6 +54,7 @@ truncatemod = OpDef(
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_truncatemod,
     grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(truncatediv(*op.inputs), -dz)),
     cost=elementwise(flops=2),

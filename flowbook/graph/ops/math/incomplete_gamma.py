@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS
@@ -46,6 +47,7 @@ gamma_density: OpDef = OpDef(
     T=FLOATS,
     attributes={"below": 0},
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_power_density,
     grad=_density_gradient,
     cost=elementwise(flops=60),
@@ -78,6 +80,7 @@ def _gamma_ratio(type: str, function: str, signed: float, doc: str) -> OpDef:
         "a: T, x: T -> z: T",
         T=FLOATS,
         infer=broadcast_inputs,
+        batching=Batching.ELEMENTWISE,
         kernel=in_dtype(function),
         grad=_gradient(signed),
         cost=elementwise(flops=200),
@@ -141,6 +144,7 @@ igamma_grad_a: OpDef = OpDef(
     T=FLOATS,
     attributes={"order": 1},
     infer=_derivative_shape,
+    batching=Batching.ELEMENTWISE,
     kernel=_grad_a,
     kinds=HOST,
     grad=_grad_a_gradient,

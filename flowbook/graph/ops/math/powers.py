@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS
@@ -54,6 +55,7 @@ pow = OpDef(
     "x: T, y: T -> z: T",
     T=NUMBERS,
     infer=broadcast_inputs,
+    batching=Batching.ELEMENTWISE,
     kernel=_pow,
     grad=_pow_gradient,
     cost=elementwise(flops=20),
