@@ -1,10 +1,10 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
-neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
-`fb.metrics` what predictions are worth, `fb.signal` frames of signals, `fb.sparse` what sparse
-tensors have, `fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong;
-`fb.onnx` and `fb.tensorflow` exchange models.
+neural networks, `fb.control_flow` what branches and loops are made of, `fb.lookup` look-up tables,
+`fb.losses` losses, `fb.metrics` what predictions are worth, `fb.signal` frames of signals,
+`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
+`fb.errors` what can go wrong; `fb.onnx` and `fb.tensorflow` exchange models.
 """
 
 __version__ = "0.1.0"
@@ -14,6 +14,7 @@ from flowbook import control_flow as control_flow
 from flowbook import image as image
 from flowbook import initializers as initializers
 from flowbook import layers as layers
+from flowbook import lookup as lookup
 from flowbook import losses as losses
 from flowbook import metrics as metrics
 from flowbook import nn as nn

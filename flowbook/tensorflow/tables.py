@@ -14,15 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from flowbook.graph.model.dtypes import DType, string
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from flowbook.graph.storing.files import contents
+from flowbook.graph.ops.tables.found import sorted_table
+from flowbook.graph.storing.text_columns import column, lines_of
 from flowbook.tensorflow.bundle import Bundle
 from flowbook.tensorflow.elements import dtype_of, to_array
 from flowbook.tensorflow.messages_pb2 import MetaGraphDef, NodeDef
 from flowbook.tensorflow.node import Array, Table
 from flowbook.tensorflow.nodes import ASSIGNMENTS, PASSING, VARIABLES, Nodes, Source
-from flowbook.tensorflow.opening import MOST_BYTES
 
 TABLES = {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"}
 _BY_ARRAYS = {
@@ -35,9 +34,6 @@ _BY_ARRAYS = {
 }
 _BY_FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
 FILLING = _BY_ARRAYS | _BY_FILES
-
-# What stands for a column of a file: all of a line, or its number.
-_LINE, _NUMBER = -2, -1
 
 
 def assets(message: MetaGraphDef, folder: Path | None) -> dict[str, str]:
@@ -104,7 +100,7 @@ class _Reader:
             columns = [self._array(source).ravel() for source in values[1:]]
         else:
             columns = self._of_file(proto, self._nodes.protos[by[0]], values[1:])
-        return _sorted(proto.name, *columns)
+        return Table(*sorted_table(proto.name, *columns))
 
     def _array(self, source: Source) -> Array:
         """A constant, an asset's path or a part of the checkpoint, by what hands it on."""
@@ -146,53 +142,18 @@ class _Reader:
         if len(values) != 1:
             raise InvalidArgumentError(f"the node {by.name!r} takes a table, and a file's name")
         path = os.fsdecode(self._array(values[0]).ravel()[0])
+        most = by.attr["vocab_size"].i if "vocab_size" in by.attr else -1
         try:
-            text = contents(Path(path), MOST_BYTES)
+            lines = lines_of(path, None if most < 0 else most)
         except NotFoundError:
             raise NotFoundError(
                 f"{path!r}, which fills the table {table.name!r}, is not there"
             ) from None
-        lines = text.replace(b"\r", b"").split(b"\n")
-        if lines[-1] == b"":
-            lines.pop()
-        most = by.attr["vocab_size"].i if "vocab_size" in by.attr else -1
-        if most > len(lines):
-            raise InvalidArgumentError(f"{path!r} has {len(lines)} lines, and not {most}")
-        lines = lines[:most] if most >= 0 else lines
         delimiter = by.attr["delimiter"].s or b"\t"
         return [
-            _column(lines, by.attr[f"{side}_index"].i, delimiter, dtype, path, by.attr["offset"].i)
+            column(lines, by.attr[f"{side}_index"].i, delimiter, dtype, path, by.attr["offset"].i)
             for side, dtype in (
                 ("key", dtype_of(table.attr["key_dtype"].type)),
                 ("value", dtype_of(table.attr["value_dtype"].type)),
             )
         ]
-
-
-def _column(
-    lines: list[bytes], index: int, delimiter: bytes, dtype: DType, path: str, offset: int
-) -> Array:
-    """A column of a file's lines, as an array."""
-    if index == _NUMBER:
-        return np.arange(offset, offset + len(lines)).astype(dtype.numpy)
-    try:
-        parts = lines if index == _LINE else [line.split(delimiter)[index] for line in lines]
-        if dtype is not string:
-            return np.array([part.decode() for part in parts]).astype(dtype.numpy)
-    except (IndexError, ValueError):
-        raise InvalidArgumentError(
-            f"the lines of {path!r} have no column {index} of {dtype.name}"
-        ) from None
-    found = np.empty(len(parts), object)
-    found[:] = parts
-    return found
-
-
-def _sorted(name: str, keys: Array, values: Array) -> Table:
-    if len(keys) != len(values):
-        raise InvalidArgumentError(f"{name!r} has {len(keys)} keys and {len(values)} values")
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], values[order]
-    if np.any((keys[1:] == keys[:-1]) & (values[1:] != values[:-1])):
-        raise InvalidArgumentError(f"the table {name!r} has two values for one key")
-    return Table(keys, values)

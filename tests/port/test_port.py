@@ -42,6 +42,12 @@ def ported(text: str, is_whole: bool = True) -> str:
         ("tf.reduce_sum(x, keep_dims=True)", "fb.reduce_sum(x, keepdims=True)"),
         ("tf.assign(v, 1, use_locking=True)", "fb.assign(v, 1)"),
         ("tf.Variable(1, collections=[])", "fb.Variable(1)"),
+        ("tf.contrib.lookup.HashTable(i, -1)", "fb.lookup.StaticHashTable(i, -1)"),
+        (
+            "tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)",
+            "fb.lookup.MutableHashTable(fb.string, fb.int64, -1)",
+        ),
+        ("s.run(tf.tables_initializer())", "s.run(fb.no_op())"),
         ("tf.string_split(x)", "fb.strings.split(x, ' ', skip_empty=True)"),
         ("tf.string_split([x], ', ')", "fb.strings.split([x], [',', ' '], skip_empty=True)"),
         (

@@ -21,7 +21,6 @@ __all__ = [
     "REALS",
     "SMALL",
     "SMALL_FLOATS",
-    "SMALL_INTS",
     "VALUES",
     "as_dtype",
     "bfloat16",

@@ -139,6 +139,7 @@ def resource_kind(name: str) -> ResourceKind:
 
 VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True)
 RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False)
+HASH_TABLE = define_resource_kind("hash_table", Order.READS_FIRST, is_shared=True)
 # What saves and restores: it acts outside the graph, in that order.
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.model.dtypes import SMALL_INTS
 from tests.interpreter import evaluate
 
 SMALL = pytest.mark.parametrize("dtype", fb.SMALL, ids=str)
-INTS = pytest.mark.parametrize("dtype", fb.SMALL_INTS, ids=str)
+INTS = pytest.mark.parametrize("dtype", SMALL_INTS, ids=str)
 
 
 def values(dtype: fb.DType, shape: Any = (2, 3)) -> np.ndarray:
     """Powers of two and zeros, or 0 to 3, as far as a dtype holds them."""
     numbers = np.resize([1, 2, 0.5, 4, 1, 2], shape)
-    if dtype in fb.SMALL_INTS:
+    if dtype in SMALL_INTS:
         numbers = np.resize([0, 1, dtype.min, dtype.max], shape)
     return numbers.astype(dtype.numpy)
 
@@ -105,7 +106,7 @@ def test_they_are_fed_where_wider_ones_are_wanted(dtype: fb.DType) -> None:
         assert sess.run(x, {x: given}).tolist() == given.astype(np.float64).tolist()
     n = fb.placeholder(fb.int32, [2, 3])
     with fb.Session() as sess:
-        if dtype in fb.SMALL_INTS:
+        if dtype in SMALL_INTS:
             assert sess.run(n, {n: given}).tolist() == given.astype(np.int32).tolist()
         else:
             with pytest.raises(fb.errors.InvalidTypeError, match="where int32 is wanted"):
@@ -338,7 +339,7 @@ def test_bits_of_eight_are_read_and_fewer_refused() -> None:
 @SMALL
 def test_arithmetic_is_refused_with_a_hint(dtype: fb.DType) -> None:
     x = fb.placeholder(dtype, [2], name="x")
-    wanted = "int32" if dtype in fb.SMALL_INTS else "float32"
+    wanted = "int32" if dtype in SMALL_INTS else "float32"
     for compute in (lambda: x + x, lambda: x * 2, lambda: fb.equal(x, x), lambda: fb.reduce_sum(x)):
         with pytest.raises(fb.errors.InvalidTypeError, match=dtype.name) as caught:
             compute()

@@ -6,6 +6,17 @@ from tests.op_cases.case import Scenario
 
 SCENARIOS = [
     *(
+        Scenario(type, "tests/graph/ops/tables/test_mutable_tables.py")
+        for type in (
+            "MutableHashTable",
+            "TableExport",
+            "TableFind",
+            "TableInsert",
+            "TableRemove",
+            "TableSize",
+        )
+    ),
+    *(
         Scenario(type, "tests/exec/session/test_session_tensors.py")
         for type in (
             "DeleteSessionTensor",

@@ -1,0 +1,1 @@
+"""Look-up tables: values by keys."""
