@@ -848,7 +848,13 @@ CHANGES = (
     ),
     Change(
         "graph/functions/function.py",
+        "self._author.at_end(functools.partial(self._redefine, predecessor))",
         "self._redefine(predecessor)",
+        ("cells/test_functions.py",),
+    ),
+    Change(
+        "graph/functions/function.py",
+        "self._author.at_end(functools.partial(self._redefine, predecessor))",
         "pass",
         ("cells/test_functions.py",),
     ),
@@ -1852,7 +1858,7 @@ CHANGES = (
         ("tensorflow/test_load.py",),
     ),
     Change(
-        "tensorflow/tables.py",
+        "graph/ops/tables/found.py",
         "keys, values = keys[order], values[order]",
         "keys, values = keys, values",
         ("tensorflow/test_tables.py",),
@@ -1864,9 +1870,9 @@ CHANGES = (
         ("tensorflow/test_tables.py",),
     ),
     Change(
-        "tensorflow/operators/tables.py",
-        "return where(there, gather(constant(table.values), places), default, name=n.scope)",
-        "return gather(constant(table.values), places, name=n.scope)",
+        "graph/ops/tables/found.py",
+        "return where(there, gather(values, places), default, name=name)",
+        "return gather(values, places, name=name)",
         ("tensorflow/test_tables.py",),
     ),
     Change(
