@@ -11,15 +11,13 @@ from flowbook.graph.model.errors import InvalidTypeError, OutOfRangeError
 __all__ = ["until_end"]
 
 
-def until_end(
-    sess: Session, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
-) -> Iterator[Any]:
+def until_end(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Iterator[Any]:
     """Run the same fetches until an input has come to its end; gives what each run gave.
 
     Args:
         sess: the session.
         fetches: as for `sess.run`.
-        feed_dict: as for `sess.run`, the same in each run.
+        feeds: as for `sess.run`, the same in each run.
 
     >>> import numpy as np
     >>> import flowbook as fb
@@ -33,13 +31,13 @@ def until_end(
     """
     if not isinstance(sess, Session):
         raise InvalidTypeError(f"runs are made by an fb.Session, not {sess!r}")
-    return _runs(sess, fetches, feed_dict)
+    return _runs(sess, fetches, feeds)
 
 
-def _runs(sess: Session, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Iterator[Any]:
+def _runs(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> Iterator[Any]:
     while True:
         try:
-            values = sess.run(fetches, feed_dict)
+            values = sess.run(fetches, feeds)
         except OutOfRangeError:
             return
         yield values

@@ -227,6 +227,13 @@ def test_what_is_no_input_is_refused_by_name() -> None:
             wrong()
 
 
+def test_what_is_fed_is_fed_in_each_run() -> None:
+    x = fb.placeholder(fb.int64, [])
+    total = fb.reduce_sum(fb.train.batches(np.arange(4), 2)) * x
+    with fb.Session() as sess:
+        assert list(fb.train.until_end(sess, total, feeds={x: 10})) == [10, 50]
+
+
 @requires(module="pandas")
 def test_a_table_of_pandas_gives_its_columns() -> None:
     import pandas
