@@ -389,6 +389,7 @@ CHANGES = (
     Change(
         "exec/resources/queue_kinds.py", "self._taken - len(self.held())", "self._taken", (MOVING,)
     ),
+    Change("exec/resources/queue_kinds.py", "held_by(waiting).clear()", "pass", (MOVING,)),
     Change("exec/resources/queue_kinds.py", "chain(self.held(), self", "chain(self", (MOVING,)),
     Change("exec/resources/queue_kinds.py", "in self.held()], d", "in ()], d", (MOVING,)),
     Change(
@@ -418,7 +419,6 @@ CHANGES = (
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "            self.ways.clear()\n", "", (ACTING,)),
     Change("exec/engine/acting.py", "self._is_put_off = True", "pass", (ACTING,)),
     Change("exec/engine/acting.py", "            keep_draws()  #", "            #", (ACTING,)),
     Change("exec/engine/acting.py", " and not self._is_put_off:", ":", (ACTING,)),

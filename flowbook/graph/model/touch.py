@@ -41,8 +41,8 @@ class Touch(NamedTuple):
             which only takes part in the order of what happens outside.
         woken_by: of one that waits the types of the operations that may let it go on. What takes
             elements is woken by what puts some in besides, and the other way round.
-        takes: whether it takes elements out of a queue, and puts them back where a step is given
-            up that has not used them (`AsyncContext.on_cancel`).
+        takes: whether it takes elements out of a queue or its like, and puts them back where a step
+            is given up that has not used them (`AsyncContext.on_cancel`).
         puts: whether it puts elements into a queue.
     """
 
@@ -72,9 +72,9 @@ OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
 
 
-def waits_for(*woken_by: str) -> Touch:
+def waits_for(*woken_by: str, takes: bool = False) -> Touch:
     """The touch of an operation that waits at its first input for those of some types."""
-    return Touch(Access.WAIT, 0, woken_by=woken_by)
+    return Touch(Access.WAIT, 0, woken_by=woken_by, takes=takes)
 
 
 class Order(Enum):

@@ -481,6 +481,25 @@ def test_an_interrupt_anywhere_loses_nothing(first: Any, second: Any, kind: str)
                 break
 
 
+def test_barriers_and_accumulators_have_what_was_taken_again(sess: fb.Session, second: Any) -> None:
+    barrier = fb.Barrier(fb.float32, shapes=[[]])
+    sums = fb.ConditionalAccumulator(fb.float32, shape=[])
+    sess.run(barrier.insert_many(0, ["a", "b"], [1.0, 2.0]))
+    sess.run(sums.apply_grad(4.0))
+    sizes = [barrier.ready_size(), sums.num_accumulated()]
+    taken = [barrier.take_many(2)[2], sums.take_grad(1)]
+    for each in taken:
+        with pytest.raises(fb.errors.DeadlineExceededError):
+            sess.run((each, second.dequeue()), timeout=0.01)
+        assert sess.run(sizes) == [2, 1]
+    sess.run(second.close())
+    for each in taken:
+        with pytest.raises(fb.errors.OutOfRangeError):
+            sess.run((each, second.dequeue()))
+        assert sess.run(sizes) == [2, 1]
+    assert sess.run(taken[1]) == 4.0
+
+
 def take_op() -> fb.OpDef[Any]:
     """A user's own operation that takes an element, as a queue's does."""
     return fb.OpDef(

@@ -6,6 +6,7 @@ import base64
 import gc
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -139,6 +140,20 @@ def test_pairs_stay_pairs(sess: fb.Session) -> None:
     assert all(one == other for one, other in look.seen)
     assert [[3], [3]] in look.seen
     assert [[], []] in look.seen
+
+
+def test_what_waits_for_room_does_not_come_beside_what_is_restored(sess: fb.Session) -> None:
+    """As the checkpoint has it, too."""
+    numbers = fb.train.range_input_producer(6, num_epochs=1, shuffle=False, capacity=2)
+    taken = numbers.dequeue()
+    assert sess.run(taken) == 0
+    queue = resource(sess, numbers)
+    while not queue._putting:
+        time.sleep(0)
+    state = queue.state()
+    assert numbers_in(state) == [1, 2, 3, 4, 5]
+    queue.set_state(state)
+    assert [int(number) for number in fb.train.until_end(sess, taken)] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("timeout", [None, 60])

@@ -79,7 +79,7 @@ take_op: OpDef = waiting_op(
     infer=_taken_shape,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
     host_args=("num_required",),
-    touches=waits_for("AccumulatorApply"),
+    touches=waits_for("AccumulatorApply", takes=True),
     cost=uncounted,
     kinds=None,
 )
@@ -92,7 +92,7 @@ sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
     infer=_taken_rows,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
     host_args=("num_required",),
-    touches=waits_for("SparseAccumulatorApply"),
+    touches=waits_for("SparseAccumulatorApply", takes=True),
     cost=uncounted,
 )
 

@@ -47,7 +47,7 @@ take_many_op: OpDef[tuple[Tensor, ...]] = waiting_op(
         context, num_elements, allow_small_batch
     ),
     host_args=("num_elements",),
-    touches=waits_for("BarrierInsertMany", "BarrierClose"),
+    touches=waits_for("BarrierInsertMany", "BarrierClose", takes=True),
 )
 
 close_op: OpDef[Operation] = waiting_op(
