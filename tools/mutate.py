@@ -50,6 +50,7 @@ class Change:
 
 
 GPU = "exec/devices/test_gpu.py"
+MISFITS = "graph/definition/test_public.py"
 TF_FUNCTIONS = "tensorflow/test_functions.py"
 CUDA_NUMBERS = "exec/kernels/cuda/test_random_numbers.py"
 SEGMENTS = "graph/ops/reduction/test_segments.py"
@@ -1312,7 +1313,12 @@ CHANGES = (
     ),
     Change("exec/resources/store.py", "self.on_value(key, False)", "pass", (HANDLES,)),
     Change("exec/resources/store.py", "store.start_over()", "pass", (CLAIMS,)),
-    Change("exec/resources/store.py", "self._own.pop(key, None)", "pass", (HANDLES,)),
+    Change(
+        "exec/resources/store.py",
+        "self._own.pop(key, None)",
+        "self._own.get(key, None)",
+        (HANDLES,),
+    ),
     Change(
         "exec/resources/random_state.py",
         "            self._counter = after\n",
@@ -2795,6 +2801,16 @@ CHANGES = (
         "return held.__contains__",
         (REGISTERING,),
     ),
+    Change(
+        "_public.py",
+        "        _have_methods_refuse_misfits(each)",
+        "        pass",
+        (MISFITS,),
+    ),
+    Change("graph/definition/keywords.py", 'in ("self", "cls"):', 'in ("self",):', (MISFITS,)),
+    Change("graph/definition/keywords.py", "if p.name not in _CATCHING", "", (MISFITS,)),
+    Change("exec/session/session.py", "if misplaced or misspelt:", "if misspelt:", (MISFITS,)),
+    Change("exec/session/session.py", "if fetches is REQUIRED:", "if False:", (MISFITS,)),
 )
 
 
