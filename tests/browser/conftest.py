@@ -1,6 +1,7 @@
 """One JupyterLab and one browser for all tests here."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -26,14 +27,52 @@ def context() -> Iterator[Any]:
         yield context
 
 
-@pytest.fixture
-def page(context: Any) -> Iterator[Any]:
-    """A page of its own for each test, in which no program fails."""
-    page = context.new_page()
+@contextmanager
+def without_errors(page: Any) -> Iterator[Any]:
+    """Hold that no program fails in a page."""
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+
+    def note(error: object) -> None:
+        errors.append(str(error))
+
+    page.on("pageerror", note)
     try:
         yield page
     finally:
-        page.close()
+        page.remove_listener("pageerror", note)
     assert errors == []
+
+
+@pytest.fixture
+def own_page(context: Any) -> Iterator[Any]:
+    """A page of its own for a test that changes what stays in a page, or counts it."""
+    page = context.new_page()
+    try:
+        with without_errors(page):
+            yield page
+    finally:
+        page.close()
+
+
+# The page that shows JupyterLab; none before the first test of it, and after one that failed.
+LOADED = pytest.StashKey[Any]()
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Let no test begin on a page where another one failed."""
+    if call.excinfo and (page := item.session.stash.get(LOADED, None)):
+        page.close()
+        del item.session.stash[LOADED]
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A page: for tests of JupyterLab the same, since loading it takes longer than most of them."""
+    if "lab" not in request.fixturenames:
+        yield request.getfixturevalue("own_page")
+        return
+    stash = request.session.stash
+    if LOADED not in stash:
+        stash[LOADED] = request.getfixturevalue("context").new_page()
+    with without_errors(stash[LOADED]) as page:
+        yield page

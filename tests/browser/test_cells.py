@@ -154,9 +154,9 @@ PAYLOADS = """(models) => models
     .filter((payload) => payload?.byteLength > 0).length"""
 
 
-def test_views_and_bars_of_before_leave_the_page(lab: Lab, page: Any) -> None:
+def test_views_and_bars_of_before_leave_the_page(lab: Lab, own_page: Any) -> None:
     lab.write("rerun", RERUN)
-    notebook = lab.open(page, "rerun")
+    notebook = lab.open(own_page, "rerun")
     counts = []
     for _ in range(6):
         notebook.run(0)

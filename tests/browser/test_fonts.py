@@ -52,10 +52,10 @@ NOTE = """() => {
 }"""
 
 
-def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, page: Any) -> None:
+def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, own_page: Any) -> None:
     charts = TWO_RUNS + "fb.SummaryView(history)"
     lab.write("fonts", MODEL + SESSION + "fb.GraphView(sess)", charts)
-    notebook = lab.open(page, "fonts")
+    notebook = lab.open(own_page, "fonts")
     for cell in range(2):
         notebook.run(cell)
     graph = notebook.graph(0)
@@ -65,11 +65,11 @@ def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, page: Any) -> 
     chosen = {"ui-font-family": "Words", "code-font-family": "Code"}
     small = chosen | {"ui-font-size1": "13px", "code-font-size": "13px"}
     large = chosen | {"ui-font-size1": "26px", "code-font-size": "26px"}
-    page.evaluate(SET, small)
+    own_page.evaluate(SET, small)
     before = [view.evaluate(WRITTEN) for view in (graph, summaries)]
     assert [sorted(written) for written in before] == [["Code", "Words"], ["Words"]]
     assert min(size for written in before for sizes in written.values() for size in sizes) > 10
-    page.evaluate(SET, large)
+    own_page.evaluate(SET, large)
     for view, written in zip((graph, summaries), before, strict=True):
         for family, sizes in view.evaluate(WRITTEN).items():
             assert sizes == pytest.approx([2 * size for size in written[family]], abs=0.1)

@@ -120,7 +120,7 @@ def read(view: Any, number: int, part: float) -> list[str]:
     return [text for text in tip.inner_text().replace("\t", "\n").split("\n") if text.strip()]
 
 
-def test_it_is_live_while_a_cell_is_busy(lab: Lab, page: Any) -> None:
+def test_it_is_live_while_a_cell_is_busy(lab: Lab, own_page: Any) -> None:
     train = """
 sess = fb.Session()
 display(sess.summarize())
@@ -133,16 +133,16 @@ for step in range(20):
 while not pathlib.Path("seen").exists(): time.sleep(0.02)
 """
     lab.write("live", TRAINING, train)
-    notebook = lab.open(page, "live")
+    notebook = lab.open(own_page, "live")
     notebook.run(0)
-    processor = page.context.new_cdp_session(page)
+    processor = own_page.context.new_cdp_session(own_page)
     processor.send("Emulation.setCPUThrottlingRate", {"rate": 15})
     notebook.start(1)
     try:
         view = shown(notebook, 1)
         # What a slow page was not there for reaches it too, though the kernel cannot be asked.
         wait(view, "return view.querySelector('.fb-headline')?.textContent !== ''")
-        page.wait_for_function(
+        own_page.wait_for_function(
             "() => [...document.querySelectorAll('.fb-plot')].some("
             "(plot) => plot.getAttribute('aria-label')?.startsWith('loss: '))"
         )
@@ -362,10 +362,10 @@ fb.SummaryView({evil: history}, tags="")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> None:
+def test_it_takes_the_colours_of_the_page(lab: Lab, own_page: Any, dark: bool) -> None:
     lab.use_theme(dark)
     try:
-        _, view = opened(lab, page, f"charts_{dark}", TWO_RUNS, "history")
+        _, view = opened(lab, own_page, f"charts_{dark}", TWO_RUNS, "history")
         assert view.get_attribute("data-dark") == str(dark).lower()
         ink = view.evaluate("(view) => getComputedStyle(view).color.match(/\\d+/g).map(Number)")
         assert (sum(ink[:3]) > 3 * 128) is dark
@@ -435,7 +435,7 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     assert len(before) > 20
 
 
-def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
+def test_logarithmic_axes_have_round_numbers(lab: Lab, own_page: Any) -> None:
     lab.write(
         "decades",
         HISTORY
@@ -443,7 +443,7 @@ def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
         + "fb.SummaryView(history, log=True)",
     )
     # What the chart writes is drawn; so the drawing is listened to.
-    page.add_init_script(
+    own_page.add_init_script(
         """const write = CanvasRenderingContext2D.prototype.fillText;
         window.written = [];
         CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
@@ -451,9 +451,9 @@ def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
             return write.call(this, text, ...rest);
         };"""
     )
-    notebook = lab.open(page, "decades")
+    notebook = lab.open(own_page, "decades")
     notebook.run(0)
     shown(notebook, 0)
-    page.wait_for_function("() => window.written.includes('1e-4')")
-    assert {"1", "0.01", "1e-4"} <= set(page.evaluate("() => window.written"))
-    assert not any("∞" in text for text in page.evaluate("() => window.written"))
+    own_page.wait_for_function("() => window.written.includes('1e-4')")
+    assert {"1", "0.01", "1e-4"} <= set(own_page.evaluate("() => window.written"))
+    assert not any("∞" in text for text in own_page.evaluate("() => window.written"))

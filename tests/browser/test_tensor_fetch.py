@@ -122,12 +122,12 @@ def test_a_value_comes_while_a_cell_runs(lab: Lab, page: Any) -> None:
     assert notebook.outputs(1).count() == 0
 
 
-def test_without_subshells_it_waits_and_can_be_cancelled(lab: Lab, page: Any) -> None:
+def test_without_subshells_it_waits_and_can_be_cancelled(lab: Lab, own_page: Any) -> None:
     cells = (MODEL + SESSION + RUN + "fb.GraphView(sess)", BUSY.format("waiting_go"))
     lab.write("waiting", *cells)
     lab.set("kernels-settings", {"commsOverSubshells": "disabled"})
     try:
-        notebook = lab.open(page, "waiting")
+        notebook = lab.open(own_page, "waiting")
         notebook.run(0)
         view = notebook.graph(0)
         select_output(view, "h")
