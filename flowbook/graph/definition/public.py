@@ -81,9 +81,13 @@ def refuses_misfits(method: Function) -> Function:
             return method(*args, **kwargs)
         except TypeError:
             explained = misfit(method, args, kwargs)
+            del args, kwargs  # An error holds this frame, which is not to hold what was fed.
             if explained is None:
                 raise
             raise explained from None
+        except BaseException:
+            del args, kwargs
+            raise
 
     return call  # type: ignore[return-value]
 
