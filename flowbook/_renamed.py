@@ -61,6 +61,8 @@ INSTEAD = {
     "is_numeric_tensor": "x.dtype in fb.NUMBERS",
     "lin_space": "fb.linspace",
     "listdiff": "fb.setdiff1d",
+    "merge_all_summaries": "sess.summarize(), which takes all summaries that a run can give",
+    "merge_summary": "sess.summarize(), which takes all summaries that a run can give",
     "mul": "fb.multiply",
     "multinomial": "fb.random_categorical",
     "neg": "fb.negative",

@@ -327,6 +327,8 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "contrib.layers.conv2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.convolution2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.fully_connected": partial(_layer, _DENSE),
+    "contrib.layers.linear": partial(_layer, _DENSE._replace(defaults={})),
+    "contrib.layers.relu": partial(_layer, _DENSE),
     "get_collection": _collected,
     "get_variable": _variable,
     "nn.DropoutWrapper": _dropout_cell,

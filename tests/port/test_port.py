@@ -71,6 +71,8 @@ def ported(text: str, is_whole: bool = True) -> str:
         ("getattr(tf, name)(x)", "getattr(fb, name)(x)"),
         ("sess.run(x, feed_dict={a: 1})", "sess.run(x, feeds={a: 1})"),
         ("tf.zeros_initializer()", "fb.initializers.zeros()"),
+        ("tf.contrib.layers.linear(x, 3)", "fb.layers.dense(x, 3)"),
+        ("tf.contrib.layers.relu(x, 3)", "fb.layers.dense(x, 3, activation=fb.nn.relu)"),
         ("tf.contrib.layers.fully_connected(x, 3)", "fb.layers.dense(x, 3, activation=fb.nn.relu)"),
         ("tf.trainable_variables()", "fb.get_default_graph().variables(trainable=True)"),
         ("a = b.value  # tf.sigmoid", "a = b.value  # tf.sigmoid"),

@@ -11,8 +11,10 @@ Python calls handlers of signals on the main thread alone: only steps there are 
 
 from __future__ import annotations
 
-import signal
 import threading
+
+# What `signal` has of them makes enums of all numbers, and takes twenty times as long.
+from _signal import SIGINT, getsignal, signal  # type: ignore[import-not-found]
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -36,18 +38,18 @@ class Acting:
 
     def around(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that is the step; what interrupts it meanwhile may be put off."""
-        handler = signal.getsignal(signal.SIGINT)
+        handler = getsignal(SIGINT)
         if threading.current_thread() is not threading.main_thread() or not callable(handler):
             return function(*arguments)
         self._handler = handler
         try:
-            signal.signal(signal.SIGINT, self._hear)
+            signal(SIGINT, self._hear)
             found = function(*arguments)
             self.is_under_way = True
             keep_draws()  # It has come to its end, whatever interrupts it from now on.
         finally:
             self.is_under_way = True  # Or else the handler might stay.
-            signal.signal(signal.SIGINT, handler)
+            signal(SIGINT, handler)
             self.pause()
         return found
 
@@ -62,7 +64,7 @@ class Acting:
         if self._is_put_off and not self.is_under_way and is_here:
             self._is_put_off = False
             assert self._handler is not None
-            self._handler(signal.SIGINT, None)
+            self._handler(SIGINT, None)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         """Handle an interrupt."""

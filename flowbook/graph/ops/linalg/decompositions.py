@@ -65,8 +65,8 @@ def _cholesky(xp: Any, input: Any) -> Any:
     check_square(input.shape)
     try:
         result = products.factorised(xp.linalg.cholesky, input)
-        # Not every LAPACK tells of NaN.
-        if xp.isnan(result).any():
+        # Not every LAPACK tells of NaN and infinities.
+        if not xp.isfinite(result).all():
             raise np.linalg.LinAlgError
         return result
     except np.linalg.LinAlgError:
@@ -99,7 +99,7 @@ cholesky = OpDef(
 
     The input is [..., n, n], of a float of at least 32 bits or complex; only its lower triangle is
     read. The gradient is that for Hermitian changes of the input, and Hermitian itself. A matrix
-    that is not positive definite, or has NaN, is an InvalidArgumentError in the run.
+    that is not positive definite, or not finite, is an InvalidArgumentError in the run.
     """,
 )
 

@@ -126,6 +126,7 @@ NO_ANSWER: dict[str, tuple[Callable[[], Any], str]] = {
     "lu": (lambda: fb.lu(ONES)[0], "Input is not invertible"),
     "lu-nan": (lambda: fb.lu(NAN)[0], "Input is not invertible"),
     "cholesky": (lambda: fb.cholesky(-ONES), "not positive definite"),
+    "cholesky-inf": (lambda: fb.cholesky(ONES * np.float32(np.inf)), "not positive definite"),
     "cholesky-nan": (lambda: fb.cholesky(NAN.T), "not positive definite"),
     "eigenvectors-nan": (lambda: fb.self_adjoint_eig(NAN)[0], "not successful"),
     "eigenvalues-nan": (lambda: fb.self_adjoint_eigvals(NAN), "not successful"),
