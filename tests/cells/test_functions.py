@@ -129,6 +129,26 @@ y = f(fb.constant(3.0), w)
     assert notebook["y"] is y
 
 
+def test_an_interrupt_while_a_body_is_built_again_leaves_the_cell_s_end_as_it_is(
+    notebook: Any,
+) -> None:
+    source = """
+@fb.function
+def f(x):
+    if {is_stopped}:
+        raise KeyboardInterrupt
+    return x * 2.0
+"""
+    notebook.run("a", source.format(is_stopped=False) + "gone = fb.constant(1.0, name='gone')")
+    notebook.run("b", "y = f(fb.constant(3.0))")
+    notebook.run("a", source.format(is_stopped=True))
+    assert "gone" not in notebook.names
+    notebook.run("c", "f(fb.constant(3.0))", fails=True)
+    notebook.run("a", source.format(is_stopped=False))
+    notebook.run("b", "y = f(fb.constant(3.0))\nvalue = fb.Session().run(y)")
+    assert notebook["value"] == 6
+
+
 def test_stale_calls_have_gradients(notebook: Any) -> None:
     notebook.run("a", FUNCTION.format(inline=False))
     notebook.run("b", "x = fb.placeholder(fb.float32, [], name='x')\ny = layer(x)")

@@ -254,8 +254,8 @@ class _Written(Function):
         for graph, known in predecessor._traced.items():
             for traced in known.values():
                 if not traced.definition.function.retired:
-                    # What cannot be built says so when it is called.
-                    with suppress(Exception), graph.as_default():
+                    # What cannot be built, or is interrupted, says so when it is called.
+                    with suppress(Exception, KeyboardInterrupt), graph.as_default():
                         self._trace(graph, traced.arguments)
 
     def _build(self, graph: Graph, arguments: dict[str, Any]) -> Traced:
