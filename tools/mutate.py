@@ -403,6 +403,8 @@ CHANGES = (
     Change("exec/engine/at_once.py", "if ways[-1]() is False", "if ways[-1]() is None", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/at_once.py", "given.use()\n        return", "return", (GIVING_BACK,)),
+    Change("exec/engine/giving_back.py", "self.settle()", "self.is_over = True", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),

@@ -128,11 +128,11 @@ def _taking_back(given: _Given, function: Callable[..., Any], arguments: Sequenc
     token = _given.set(given)
     try:
         found = function(*arguments)
-        ways.clear()
+        given.use()
         return found
     except Exception:
         if not given.is_refused:
-            ways.clear()
+            given.use()
         raise
     finally:
         # An interrupt, too, takes back what nobody has.

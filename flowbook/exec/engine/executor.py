@@ -502,7 +502,7 @@ class Execution:
         if is_complete:
             self.end()
             if giving is not None:
-                giving.is_over = True
+                giving.settle()
             return
         self.abandon()
         if giving is not None:

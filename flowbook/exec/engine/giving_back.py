@@ -23,7 +23,8 @@ Who puts back what, in all:
   whole and waits for nothing.
 - A resource takes back what an attempt has (`exec/resources/waiting.py`), to where it was. Until
   the step has used it, who took it is known there (`is_settled`), so that a checkpoint counts it as
-  not taken.
+  not taken. What is used at once, of however many resources, a checkpoint has as taken of all or of
+  none: that changes while `moving` is held. What goes into two queues is used one after the other.
 - A feeder gives nothing back that its steps do not. It has queues begin anew when the cell that
   made it runs again behind the end of its input (`exec/feeding.py`): there is nothing to put back
   then, but all to be made again.
@@ -259,7 +260,7 @@ class GivingBack(Acting):
     def _during(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         try:
             found = function(*arguments)
-            self.is_over = True
+            self.settle()
         except BaseException:
             try:
                 self.end()
@@ -332,12 +333,18 @@ class GivingBack(Acting):
         """Put back what is left, the last first; after an interrupt once more."""
         with moving:
             self._is_given_up = True
-        if not self._is_spent:
+            self.is_over = self._is_spent
+        if not self.is_over:
             taken = [each for calls in list(self._taken.values()) for each in list(calls.values())]
             for _, call in sorted(taken, key=lambda each: each[0], reverse=True):
                 if not call.is_settled:
                     call.give_back()
-        self.is_over = True
+            self.is_over = True
+
+    def settle(self) -> None:
+        """Put nothing back any more: all that was taken is used, for whoever saves, at once."""
+        with moving:
+            self.is_over = True
 
 
 class _Using(NamedTuple):

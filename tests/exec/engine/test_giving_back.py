@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from tests.graph.ops.queues.waiting import begun, waiters
+from flowbook.exec.engine import at_once, giving_back
+from flowbook.exec.local import session_state
+from flowbook.exec.resources.queue_kinds import SavedQueue
+from tests.graph.ops.queues.waiting import Waiting, begun, waiters
 from tests.interrupts import interrupted_at
 
 
@@ -542,3 +546,79 @@ def test_what_a_users_operation_takes_and_puts_is_told_of(sess: fb.Session, firs
         sess.run(taken, timeout=0.01)
     sess.run(own)
     assert sess.run(taken) == 1
+
+
+class Moving:
+    """A lock that says when somebody has to wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.is_wanted = threading.Event()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self.is_wanted.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("timeout", [None, 60])
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("runs", [0, 1, 4])
+def test_who_saves_sees_all_that_a_step_took_or_nothing(
+    monkeypatch: pytest.MonkeyPatch, runs: int, devices: int, timeout: float | None, fails: bool
+) -> None:
+    moving = Moving()
+    for module in (at_once, giving_back, session_state):
+        monkeypatch.setattr(module, "moving", moving)
+    queues = [fb.train.range_input_producer(9, 1, shuffle=False) for _ in range(2)]
+    pair = [queue.dequeue() for queue in queues]
+    first = fb.placeholder(fb.int32, [])
+    with fb.device(f"/cpu:{devices - 1}"):
+        row = fb.gather(np.arange(9), first + pair[0] - pair[1])
+    has_taken, may_end = threading.Event(), threading.Event()
+    taken: list[int] | None = None
+    keep, give = SavedQueue.state, SavedQueue.values_of
+
+    def values_of(queue: SavedQueue, element: Any) -> Any:
+        """As before; the second that a step takes comes when it may end."""
+        found = give(queue, element)
+        if taken is not None:
+            taken.append(found[0])
+            if len(taken) == 2:
+                has_taken.set()
+                assert may_end.wait(60)
+        return found
+
+    def state(queue: SavedQueue) -> Any:
+        """As before; behind the first the step goes on, to its end if it can."""
+        found = keep(queue)
+        if has_taken.is_set() and not may_end.is_set():
+            may_end.set()
+            while step._thread.is_alive() and not moving.is_wanted.wait(0.001):
+                pass
+        return found
+
+    monkeypatch.setattr(SavedQueue, "values_of", values_of)
+    monkeypatch.setattr(SavedQueue, "state", state)
+    with fb.Session(cpus=devices) as sess:
+        sess.run(pair)  # The queues are full now.
+        for _ in range(runs):
+            sess.run([pair, row], {first: 0}, timeout=timeout)
+        taken = []
+        feeds = {first: 9 if fails else 0}
+        step = Waiting(sess, [pair, row], feeds=feeds, timeout=timeout)
+        assert has_taken.wait(60)
+        saved = sess.snapshot()
+        if fails:
+            with pytest.raises(fb.errors.InvalidArgumentError, match="9"):
+                step.result()
+        else:
+            assert step.result()[0] == [runs + 1, runs + 1]
+        taken = None
+        sess.put(saved)
+        left = [(int(x), int(y)) for x, y in fb.train.until_end(sess, pair)]
+        assert left == [(n, n) for n in range(runs + 1, 9)]
