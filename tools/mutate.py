@@ -551,9 +551,15 @@ CHANGES = (
     ),
     Change(
         "exec/resources/queue_elements.py",
-        "self.next = max(self.next, 1 + max(number for number, _ in self))",
+        "self.next = max(self.next, 1 + self._elements[-1][0])",
         "self.next += 1",
         ("train/input/test_batches.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "is_alone = not any(self._lines)",
+        "is_alone = True",
+        ("graph/ops/queues", "exec/test_waits.py"),
     ),
     Change(
         "exec/resources/queue_kinds.py",

@@ -60,8 +60,9 @@ class Acting:
 
     def deliver(self) -> None:
         """Let pass what was put off, if nothing is under way; only on the step's own thread."""
-        is_here = threading.current_thread() is threading.main_thread()
-        if self._is_put_off and not self.is_under_way and is_here:
+        if not self._is_put_off or self.is_under_way:
+            return
+        if threading.current_thread() is threading.main_thread():
             self._is_put_off = False
             assert self._handler is not None
             self._handler(SIGINT, None)

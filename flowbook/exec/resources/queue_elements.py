@@ -93,10 +93,14 @@ class Numbered(InOrder):
         """The least number of what is there, or will be put in."""
         return min((number for number, _ in self), default=self.next)
 
+    def append(self, element: Element) -> None:
+        """Take in one element."""
+        self._elements.append(element)
+
     def take(self, target: deque[Element], count: int) -> None:
         """See `Elements`."""
-        # What was put back does not count again.
-        self.next = max(self.next, 1 + max(number for number, _ in self))
+        # What was put back is to the left, and does not count again.
+        self.next = max(self.next, 1 + self._elements[-1][0])
         super().take(target, count)
 
     def components(self, taken: Element) -> Element:

@@ -150,8 +150,10 @@ class UnfilledQueue(CountedQueue):
     @property
     def available(self) -> int:
         """How many elements may be taken out; the next one is made if there is none."""
-        if not self.elements and not self.is_closed:
-            self._make()
+        count = len(self.elements)
+        if count or self.is_closed:
+            return count
+        self._make()
         return len(self.elements)
 
     def _make(self) -> None:
@@ -163,7 +165,8 @@ class UnfilledQueue(CountedQueue):
             self.stop_admitting(is_cancelling=False)
             return
         element = tuple([value if value.flags.owndata else value.copy() for value in found])
-        self.put(deque([(number, element)]), 1)
+        self.elements.append((number, element))
+        self._put += 1
         # Who takes an element waits while it is made.
         self._taking.waited += time.monotonic() - start
 

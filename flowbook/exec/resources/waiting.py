@@ -140,13 +140,19 @@ class WaitingResource:
             if line.first is None:
                 line.first = line.last
             attempt.arrive()
-            if attempt.is_over:
-                self._over[attempt] = None
-            else:
+            is_alone = not any(self._lines)
+            while is_alone and not attempt.is_over and attempt.advance():
+                pass
+            if not attempt.is_over:
                 line[attempt] = None
-            self._serve()
+            elif not is_alone:
+                self._over[attempt] = None
+            if not is_alone:
+                self._serve()
             if line and line.since is None:
                 line.since = line.last
+        if is_alone and attempt.is_over:
+            attempt.report()
         self._report()
 
     def _leave(self, attempt: Attempt) -> bool:
