@@ -288,8 +288,28 @@ def test_products_of_small_factors_are_one_product(recompute: bool) -> None:
                 pairs = sess.run([found, wanted], {x: at, n: trips})
                 for one, other in zip(*pairs, strict=True):
                     assert close(one, other)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_factors_of_products_are_kept_unless_they_are_computed_again(recompute: bool) -> None:
+    x, w = fb.placeholder(fb.float64, [2, 30]), fb.Variable(np.eye(30))
+    kernel = fb.identity(w)
+    _, y = fb.while_loop(
+        lambda i, _: i < 4,
+        lambda i, t: (i + 1, fb.tanh(fb.matmul(t, kernel))),
+        (0, x),
+        recompute=recompute,
+    )
+    (found,) = fb.gradients(y, [w])
     kept = [op for op in x.graph.operations if op.type == "TensorArrayWrite"]
     assert bool(kept) is not recompute
+    t = x
+    for _ in range(4):
+        t = fb.tanh(fb.matmul(t, kernel))
+    (wanted,) = fb.gradients(t, [w])
+    with fb.Session() as sess:
+        one, other = sess.run([found, wanted], {x: np.full((2, 30), 0.5)})
+    assert close(one, other)
 
 
 def test_a_long_body_is_computed_again() -> None:
