@@ -104,7 +104,8 @@ class Saver:
     Args:
         var_list: what is saved and restored: variables, or a dictionary of variables by the names
             that they have in the checkpoint. By default all variables that the graph has then,
-            and with them what random and counting operations go on from.
+            and with them the contents of its mutable tables, how far its inputs have come, and
+            what random and counting operations go on from.
         reshape: whether a value of another shape, but as many elements, is restored.
         max_to_keep: how many of the latest checkpoints of a name stay; None keeps all.
         keep_every_n_hours: one checkpoint of each so many hours stays as well.

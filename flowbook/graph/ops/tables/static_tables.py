@@ -119,14 +119,15 @@ class TextFileInitializer(KeyValueTensorInitializer):
         InvalidArgumentError: if a line has no such column, or something else there, or there are
             fewer lines.
 
-    >>> import flowbook as fb, pathlib
-    >>> _ = pathlib.Path("capitals.txt").write_text("France,Paris\nPeru,Lima\n")
-    >>> table = fb.lookup.StaticHashTable(
-    ...     fb.lookup.TextFileInitializer(
-    ...         "capitals.txt", fb.string, 0, fb.string, 1, delimiter=","
-    ...     ),
-    ...     default_value="?",
-    ... )
+    >>> import pathlib, tempfile
+    >>> import flowbook as fb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "capitals.txt")
+    ...     _ = path.write_text("France,Paris\nPeru,Lima\n")
+    ...     table = fb.lookup.StaticHashTable(
+    ...         fb.lookup.TextFileInitializer(path, fb.string, 0, fb.string, 1, delimiter=","),
+    ...         default_value="?",
+    ...     )
     >>> with fb.Session() as sess:
     ...     print(sess.run(table.lookup(["Peru", "Chad"])))
     [b'Lima' b'?']

@@ -133,6 +133,22 @@ def test_a_checkpoint_has_it(tmp_path: Path, dtype: fb.DType) -> None:
         assert sess.run(table.size()) == 2
 
 
+@pytest.mark.parametrize("has_all", [True, False])
+def test_a_saver_of_all_variables_has_it(tmp_path: Path, has_all: bool) -> None:
+    table = fb.lookup.MutableHashTable(fb.string, fb.int64, -1)
+    w = fb.Variable(1.0, name="w")
+    put, found = table.insert("a", 5), table.lookup(["a", "b"])
+    saver = fb.train.Saver(None if has_all else [w])
+    with fb.Session() as sess:
+        sess.run([put, fb.assign(w, 2.0)])
+        path = saver.save(sess, tmp_path / "model")
+    with fb.Session() as sess:
+        sess.run(table.insert("b", 6))
+        saver.restore(sess, path)
+        assert sess.run(w) == 2
+        assert sess.run(found).tolist() == ([5, -1] if has_all else [-1, 6])
+
+
 def test_a_stored_graph_has_its_tables() -> None:
     with fb.Graph().as_default() as graph:
         table = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="t")
