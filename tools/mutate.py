@@ -2365,7 +2365,7 @@ CHANGES = (
     ),
     Change(
         "graph/gradients/backward_loops.py",
-        "value = held(value, pred, branch.side)",
+        "inputs[0] = held(inputs[0], pred, branch.side)",
         "pass",
         (LOOPS,),
     ),

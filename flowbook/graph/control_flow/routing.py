@@ -81,9 +81,14 @@ def _switched(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
     return (DEAD, data) if _scalar(xp, pred) else (data, DEAD)
 
 
+def is_held(tensor: Tensor, pred: Tensor) -> bool:
+    """Whether a tensor is alive on one side of a predicate only."""
+    return any(isinstance(c, Branch) and c.pred is pred for c in chain(context_of(tensor)))
+
+
 def held(tensor: Tensor, pred: Tensor, side: int) -> Tensor:
     """A tensor that is alive on one side of a predicate only."""
-    if any(isinstance(c, Branch) and c.pred is pred for c in chain(context_of(tensor))):
+    if is_held(tensor, pred):
         return tensor
     sides: tuple[Tensor, Tensor] = switch_op(tensor, pred)
     return sides[side]

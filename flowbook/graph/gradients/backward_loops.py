@@ -29,6 +29,7 @@ from flowbook.graph.control_flow.flows import LoopInside
 from flowbook.graph.control_flow.routing import (
     exit,
     held,
+    is_held,
     loop_cond,
     merge_op,
     next_iteration_op,
@@ -45,6 +46,7 @@ from flowbook.graph.control_flow.stacks import (
 from flowbook.graph.gradients.loop_dependence import is_entered
 from flowbook.graph.model.context import (
     Branch,
+    Context,
     Frame,
     chain,
     context_of,
@@ -215,7 +217,7 @@ class Extension(_Extended):
     def stacked(self, tensor: Tensor) -> Tensor:
         """A stack, outside, of a tensor's values in all iterations; the last is on top."""
         value = tensor
-        for branch in self.branches_of(tensor):
+        for branch in self.branches_around(context_of(tensor)):
             value = self._merged_with_nothing(value, branch)
         with self.before():
             first = empty_stack()
@@ -242,13 +244,13 @@ class Extension(_Extended):
             other = switch_op(nothing, branch.pred)[1 - branch.side]
             return merge_op([other, value] if branch.side else [value, other])[0]
 
-    def branches_of(self, tensor: Tensor) -> list[Branch]:
-        """The branches in the loop's body that a tensor is in, the innermost first."""
+    def branches_around(self, context: Context | None) -> list[Branch]:
+        """The branches in the loop's body that a context is in, the innermost first."""
         found = []
-        for each in chain(context_of(tensor)):
+        for each in chain(context):
             if each == self.frame or each == self.place:
                 break
-            assert isinstance(each, Branch), tensor
+            assert isinstance(each, Branch), context
             found.append(each)
         return found
 
@@ -348,6 +350,8 @@ class Backward(_Extended):
             self.frame.recompute
             and frame_of(op.context) is self.forward.frame
             and is_within(op.context, place)
+            # By what comes in it is told whether a branch is taken.
+            and bool(op.inputs)
             and op_def.retag is Retag.NONE
             and op_def.touches is None
             # What a call stands for may draw, or act.
@@ -372,6 +376,12 @@ class Backward(_Extended):
     def _compute_one(self, op: Operation) -> None:
         graph = self._graph
         inputs = [self.captured(tensor) for tensor in op.inputs]
+        for branch in reversed(self.forward.branches_around(op.context)):
+            pred = self.captured(branch.pred)
+            # It may fail where the branch is not taken, even if it is computed from constants.
+            if not any(is_held(value, pred) for value in inputs):
+                with self.routing():
+                    inputs[0] = held(inputs[0], pred, branch.side)
         found = op.op_def.infer_outputs(graph, inputs, op.attributes)
         with self.entered(), on_behalf_of(graph, op, graph.scope.prefix):
             assert graph.scope.site is not None
@@ -379,15 +389,10 @@ class Backward(_Extended):
                 graph, op.op_def, tuple(inputs), op.attributes, *found, graph.scope.site
             )
             graph.add(again, None)
-        for tensor, value in zip(op.outputs, again.outputs, strict=True):
-            for branch in reversed(self.forward.branches_of(tensor)):
-                pred = self.captured(branch.pred)
-                with self.routing():
-                    value = held(value, pred, branch.side)
-            self._recalled[tensor] = value
+        self._recalled.update(zip(op.outputs, again.outputs, strict=True))
 
     def _popped(self, tensor: Tensor) -> Tensor:
-        branches = self.forward.branches_of(tensor)
+        branches = self.forward.branches_around(context_of(tensor))
         is_known = not branches or tensor.shape.is_fully_defined
         # A cell that runs again and keeps something else makes another stack: of the forward loop
         # the variables are told apart by their names, before it is known what they hold.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -310,6 +311,39 @@ def test_the_factors_of_products_are_kept_unless_they_are_computed_again(recompu
     with fb.Session() as sess:
         one, other = sess.run([found, wanted], {x: np.full((2, 30), 0.5)})
     assert close(one, other)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize(
+    "fails",
+    [
+        lambda i: fb.floordiv(fb.constant(1), fb.constant(0)),
+        lambda i: fb.floordiv(1, i - i),
+        # In a branch of a branch: what comes in is of the outer one.
+        lambda i: fb.cond(i > 100, lambda: fb.floordiv(fb.constant(1), fb.constant(0)), lambda: i),
+    ],
+    ids=["constants", "a variable", "a branch of a branch"],
+)
+def test_a_branch_that_is_not_taken_does_not_fail(
+    fails: Callable[[Any], Any], recompute: bool
+) -> None:
+    t = fb.placeholder(fb.float64, [])
+    is_taken = fb.placeholder(fb.int32, [])
+
+    def body(i: Any, t: Any) -> Any:
+        there = lambda: t * fb.cast(fails(i), fb.float64)  # noqa: E731
+        return i + 1, fb.cond(fb.equal(i, is_taken), there, lambda: fb.sin(t) * 2.0)
+
+    _, y = fb.while_loop(lambda i, _: i < 3, body, (0, t), recompute=recompute)
+    (found,) = fb.gradients(y, [t])
+    u = t
+    for _ in range(3):
+        u = fb.sin(u) * 2.0
+    (wanted,) = fb.gradients(u, [t])
+    with fb.Session() as sess:
+        for _ in range(3):
+            one, other = sess.run([found, wanted], {t: 0.3, is_taken: 7})
+            assert close(one, other)
 
 
 def test_a_long_body_is_computed_again() -> None:
