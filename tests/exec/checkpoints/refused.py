@@ -109,9 +109,8 @@ class Training:
         self.steps += 1
         assert self.sess.run(self.step)[-1] == self.steps
 
-    def refused(self, write: Callable[[], object], why: str) -> None:
-        """That something cannot be written, and says so; nothing of it is left behind."""
-        before = all_in(self.folder)
+    def refused(self, write: Callable[[], object], why: str, before: set[str]) -> None:
+        """That something cannot be written, and says so; there is what was there before."""
         with pytest.raises(OSError, match=f"{why}.*{self.folder}"):
             write()
         assert all_in(self.folder) == before
@@ -123,10 +122,11 @@ def save(training: Training, refusal: Refusal) -> None:
     saver = fb.train.Saver(max_to_keep=1)
     training.run()
     path = saver.save(sess, folder / "step", 1)
+    before = all_in(folder)
     with refusal(folder) as why:
         for number in (2, 1):
             training.run()
-            training.refused(lambda n=number: saver.save(sess, folder / "step", n), why)
+            training.refused(lambda n=number: saver.save(sess, folder / "step", n), why, before)
             assert fb.train.latest_checkpoint(folder) == path
             assert set(fb.train.load_variable(path, "x").tolist()) == {1.0}
     training.run()
@@ -142,10 +142,11 @@ def save_behind(training: Training, refusal: Refusal) -> None:
         made.flush()
         path = made.latest
         assert path == str(folder / "step-1")
+        before = all_in(folder)
         with refusal(folder) as why:
             for _ in range(2):
                 training.run()
-                training.refused(made.flush, why)
+                training.refused(made.flush, why, before)
                 assert fb.train.latest_checkpoint(folder) == path == made.latest
                 assert set(fb.train.load_variable(path, "x").tolist()) == {1.0}
         training.run()

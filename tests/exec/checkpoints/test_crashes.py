@@ -35,8 +35,9 @@ def test_a_place_where_nothing_can_be_written() -> None:
 def test_a_place_that_refuses_keeps_what_is_there(refusal: str) -> None:
     command = [sys.executable, "-m", refused.__name__, refusal]
     if refusal in refused.MOUNTING:
-        if shutil.which("unshare") is None:
-            pytest.skip("nothing can be mounted here: there is no `unshare`")
+        for needed in ("unshare", "mount"):
+            if shutil.which(needed) is None:
+                pytest.skip(f"nothing can be mounted here: there is no `{needed}`")
         rights = [] if os.geteuid() == 0 else ["--map-root-user"]
         command = ["unshare", "--mount", *rights, *command]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=110)
