@@ -23,6 +23,7 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.model.context import context_of
 from flowbook.graph.model.dtypes import DType, as_dtype, resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -169,8 +170,8 @@ class Twin:
         if tensor.dtype is resource:
             copy_operations([tensor.op], graph, tensors, attributes=self._attributes)
             return tensors[tensor]
-        name = tensor.name.replace(":", "_").replace("@", "_")
-        made = placeholder(self._wide(tensor.dtype), np.shape(value), name=f"{name}_fed")
+        name = f"{name_from(tensor.name)}_fed"
+        made = placeholder(self._wide(tensor.dtype), np.shape(value), name=name)
         tensors[tensor] = made
         return made
 

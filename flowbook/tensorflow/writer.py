@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.building.names import name_from
 from flowbook.graph.model.context import Frame, chain, is_everywhere, runs_in
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import DType, as_dtype, resource, variant
@@ -42,7 +43,7 @@ class Writer:
     def reserve(self, operations: Sequence[Operation]) -> None:
         """Have nodes called as their operations are, before others take these names."""
         for op in operations:
-            self.nodes[op] = self.fresh(op.name.replace("@", "_"))
+            self.nodes[op] = self.fresh(name_from(op.name))
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -67,7 +68,7 @@ class Writer:
     def stored(self, name: str, value: Array) -> str:
         """The output of a constant outside of all loops."""
         self._op = None
-        label = self.fresh(name.replace("@", "_"))
+        label = self.fresh(name_from(name))
         self._dtypes[label] = as_dtype(value.dtype)
         self._add("Const", label, [], {"value": value, "dtype": self._dtypes[label]})
         return label

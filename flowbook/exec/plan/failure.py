@@ -23,7 +23,7 @@ class Summary(NamedTuple):
     """What one value was, when it cannot be kept.
 
     Attributes:
-        text: its shape, or its type.
+        text: its shape.
         note: more about its elements, where that is what the failure is about.
     """
 
@@ -32,11 +32,9 @@ class Summary(NamedTuple):
 
 
 def summary_of(value: Any) -> Summary | None:
-    """The summary of a value; None if it is not there any more."""
-    if value is None:
-        return None
+    """The summary of a value; None if it has no shape, as a queue, or is not there any more."""
     shape = getattr(value, "shape", None)
-    return Summary(f"{list(shape)}" if shape is not None else type(value).__name__)
+    return None if shape is None else Summary(f"{list(shape)}")
 
 
 class LoopPlace(NamedTuple):

@@ -13,6 +13,7 @@ from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.session.session import Session, open_sessions
 from flowbook.exec.signature.feeds import feedable
 from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -150,7 +151,7 @@ def _frozen(
             tensors[tensor] = placeholder(tensor.dtype, tensor.shape, name=name)
             _check_name(tensors[tensor], name)
         for handle, value in values.items():
-            tensors[handle] = constant(value, name=handle.op.name.replace("@", "_"))
+            tensors[handle] = constant(value, name=name_from(handle.op.name))
         copy_operations(operations, graph, tensors, defined=_pure, attributes=_attributes)
         for name, tensor in wanted.items():
             there = tensors[tensor]

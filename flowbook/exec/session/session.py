@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, overload
 
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
@@ -56,6 +56,7 @@ from flowbook.graph.model.errors import (
     hides_frames,
     without_internal_frames,
 )
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.tensor import Tensor
@@ -199,6 +200,24 @@ class Session:
         return LocalMaster(self.graph, *how)
 
     # Running
+
+    @overload
+    def run(
+        self,
+        fetches: Operation,
+        feeds: Mapping[Any, Any] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> None: ...
+
+    @overload
+    def run(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Any: ...
 
     @catches_misfits
     def run(

@@ -20,6 +20,11 @@ _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
 _VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")
 
 
+def name_from(name: str) -> str:
+    """A name that can be asked for, from that of a tensor, or of something stale."""
+    return name.replace("@", "_").replace(":", "_")
+
+
 class _Search:
     """Where one author's search for names has come to.
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, within
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.flows import ACTING, Inside
@@ -134,7 +135,7 @@ def built(
             in whose place is a bool that waits for them.
     """
     with within(graph, lambda scope: Scope()):
-        plain = name.replace("@", "_")  # It may be made from that of something stale.
+        plain = name_from(name)
         prefix = graph.enter_name(f"functions/{plain}")
         frame = Frame(prefix.rstrip("/"), None, is_function=True)
         graph.members.loops.open(frame)

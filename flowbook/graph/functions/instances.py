@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.control_flow.structure import leaves, packed_like
 from flowbook.graph.functions.bodies import Argument, built
 from flowbook.graph.functions.definition import (
@@ -60,7 +61,7 @@ class _Copying:
     def name(self, original: str) -> str:
         """The name of a copy."""
         own = self.definition.prefix
-        return self._prefix + original.removeprefix(own).replace("@", "_")
+        return self._prefix + name_from(original.removeprefix(own))
 
     def copy(self, original: Operation) -> Operation:
         """A copy that has not joined the graph: complete but for what its surroundings say."""
@@ -286,7 +287,7 @@ def _made_for(call: Operation) -> Instance:
     definition = definition_of(call)
     graph: Graph = call.graph
     given = dict(zip(definition.parameters, call.inputs, strict=False))
-    prefix = call.name.replace("@", "_") + "/"
+    prefix = name_from(call.name) + "/"
     copying = _Copying(definition, given, prefix, call.site)
     places = _Places(definition, call, copying)
     following = call.id - definition.size

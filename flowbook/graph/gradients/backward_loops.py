@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays, array_op, concat_op, write_op
@@ -114,7 +115,7 @@ def _rows_of(tensor: Tensor) -> Shape:
 
 def name_of(tensor: Tensor) -> str:
     """A tensor's name as a part of names."""
-    return tensor.name.replace("/", "_").replace("@", "_").replace(":", "_")
+    return name_from(tensor.name.replace("/", "_"))
 
 
 def added(one: Tensor, other: Tensor) -> Tensor:

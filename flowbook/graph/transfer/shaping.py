@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flowbook.graph.building.names import name_from
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -52,9 +53,8 @@ def shaped(operations: Sequence[Operation], fed: Mapping[Tensor, Shape]) -> Shap
             if tensor.dtype is resource:
                 copies |= copy_operations([tensor.op], graph, tensors)
                 continue
-            name = tensor.name.replace(":", "_").replace("@", "_")
             tensors[tensor] = placeholder(
-                tensor.dtype, tensor.shape.merge(shape), name=f"{name}_fed"
+                tensor.dtype, tensor.shape.merge(shape), name=f"{name_from(tensor.name)}_fed"
             )
         rest = [op for op in operations if op not in copies]
         copies |= copy_operations(rest, graph, tensors)

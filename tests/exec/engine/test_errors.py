@@ -556,3 +556,13 @@ def test_what_tensorflow_calls_otherwise_is_named() -> None:
     with pytest.raises(AttributeError, match=r"has no op: use error\.operation"):
         _ = error.op
     assert not hasattr(error, "nonsense")
+
+
+def test_what_a_queue_is_to_us_is_not_said() -> None:
+    rows = fb.train.batches(np.arange(2.0), 2)
+    with fb.Session() as sess:
+        sess.run(rows)
+        with pytest.raises(fb.errors.OutOfRangeError) as caught:
+            sess.run(rows)
+    assert "batches/queue:0 resource []" in str(caught.value)
+    assert "given" not in str(caught.value)

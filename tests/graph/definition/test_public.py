@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import typing
 from collections.abc import Callable
 from traceback import extract_tb
 from types import TracebackType
@@ -179,3 +180,14 @@ def test_methods_are_shown_as_they_are_written() -> None:
     assert str(inspect.signature(fb.Session.run)).startswith("(self, fetches: 'Any', feeds: ")
     assert list(inspect.signature(fb.FIFOQueue.enqueue).parameters) == ["self", "vals", "name"]
     assert pickle.loads(pickle.dumps(fb.Graph.load)) == fb.Graph.load
+
+
+def test_what_type_checkers_see_of_run_is_what_it_takes() -> None:
+    for seen in typing.get_overloads(fb.Session.run):
+        parameters = inspect.signature(seen).parameters
+        taken = inspect.signature(fb.Session.run).parameters
+        assert list(parameters) == list(taken)
+        for name, parameter in parameters.items():
+            assert parameter.default == taken[name].default
+            assert parameter.kind == taken[name].kind
+    assert len(typing.get_overloads(fb.Session.run)) == 2

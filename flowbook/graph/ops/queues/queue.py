@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
@@ -299,7 +300,7 @@ class Queue:
                 ).at("QueueDequeueMany", self.op.site)
 
     def _named(self, name: str | None, method: str) -> str:
-        plain = self.op.name.rpartition("/")[2].replace("@", "_")
+        plain = name_from(self.op.name.rpartition("/")[2])
         return name if name is not None else f"{plain}_{method}"
 
     def __iter__(self) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import no_flops, nothing
 from flowbook.graph.definition.located import located
@@ -86,7 +87,7 @@ class QueueRunner:
             if not listed:
                 raise InvalidArgumentError("a runner runs at least one operation")
         each = list(dict.fromkeys(listed))
-        plain = queue.op.name.rpartition("/")[2].replace("@", "_")
+        plain = name_from(queue.op.name.rpartition("/")[2])
         with queue.graph.as_default(), init_scope(), control_dependencies(each):
             self.op: Operation = queue_runner_op(
                 queue.handle,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
@@ -256,7 +257,7 @@ class Reader:
             return reset_op(self.handle, name=name)
 
     def _named(self, name: str | None, method: str) -> str:
-        plain = self.op.name.rpartition("/")[2].replace("@", "_")
+        plain = name_from(self.op.name.rpartition("/")[2])
         return name if name is not None else f"{plain}_{method}"
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from flowbook.graph.building.graph import get_default_graph
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, device, name_scope
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
@@ -47,7 +48,7 @@ def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operatio
             built = op.op_def(
                 *op.op_def.grouped(inputs, op.attributes),
                 **op.attributes,
-                name=op.name.rpartition("/")[2].replace("@", "_"),
+                name=name_from(op.name.rpartition("/")[2]),
             )
         first = built[0] if isinstance(built, list | tuple) else built
         rebuilt[op] = first.op if isinstance(first, Tensor) else first

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import device, init_scope, name_scope
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
@@ -325,7 +326,7 @@ class Variable(Arithmetic):
     @property
     def name_prefix(self) -> str:
         """The name scope of what is built about it; a retired one's name is no name for that."""
-        return self.op.name.replace("@", "_") + "/"
+        return name_from(self.op.name) + "/"
 
     @property
     def dtype(self) -> DType:
