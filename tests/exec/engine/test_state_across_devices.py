@@ -367,3 +367,20 @@ def test_histories_across_devices(
             assert following.resources.elements(following.sess) == following.held.queue
         finally:
             following.sess.close()
+
+
+def test_a_segment_waits_for_no_other_device_that_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What one assertion waits for on another device is told behind what the segment makes."""
+    scatter(monkeypatch, 97)
+    program = [("map", 0, 2), ("train", 2), ("refuse", 1, 700), ("refuse", 1, 700)]
+    devices = ["cpu:0", "cpu:1", "cpu:2"]
+    resources = Resources(devices)
+    feeds = [fb.placeholder(fb.int32, []) for _ in range(STATE)]
+    state = resources.build(program, feeds)
+    resources.build(program, feeds)
+    with fb.Session(devices=devices) as sess:
+        given = dict(zip(feeds, [2, 0, 0], strict=True))
+        for _ in range(3):
+            assert sess.run(state, given, timeout=20) == [6, 0, 0]
