@@ -109,7 +109,8 @@ class Grouping:
         for index in order:
             unit = self._units[index]
             sources = {producer[v] for v in unit.inputs if v in producer}
-            places.append(Place(sources.union([place_of[i] for i in unit.after]), unit.waits))
+            sources.update([place_of[i] for i in (*unit.after, *unit.behind)])
+            places.append(Place(sources, unit.waits))
         return [_Group([order[place] for place in region]) for region in find_regions(places)]
 
     def _routed(
