@@ -136,8 +136,7 @@ remove_op: OpDef[Operation] = OpDef(
 class MutableHashTable:
     """A table that runs change.
 
-    It begins empty. `sess.checkpoint` and `fb.Session(checkpoint=...)` save and restore it, with
-    all else that a training goes on from; an `fb.train.Saver` has variables alone.
+    It begins empty. Checkpoints save and restore it, with all else that a training goes on from.
 
     Args:
         key_dtype: that of the keys: string, or one of integers.
