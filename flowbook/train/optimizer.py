@@ -369,7 +369,11 @@ def beside(variable: Variable) -> AbstractContextManager[Scope]:
     return within(
         variable.graph,
         lambda scope: replace(
-            scope, device="", colocation=(variable.op,), container=variable.op.container
+            scope,
+            device="",
+            choosers=(),
+            colocation=(variable.op,),
+            container=variable.op.container,
         ),
     )
 

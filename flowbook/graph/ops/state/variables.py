@@ -11,12 +11,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.building.names import name_from
-from flowbook.graph.building.scopes import device, init_scope, name_scope
+from flowbook.graph.building.scopes import device, init_scope, name_scope, within
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
@@ -361,8 +362,11 @@ class Variable(Arithmetic):
         if not scope.control_inputs and scope.flow is None:
             # Without control dependencies every read means the same: one is enough.
             return self.value
-        asked = self.value.device
-        where = device(asked) if asked != self.device else nullcontext()
+        # A later read asks for nothing of what is around it: what is known of the variable decides.
+        asked = self.value.device if self.value.device != self.device else ""
+        where = within(
+            self.graph, lambda scope: replace(scope, device=asked, choosers=(), colocation=())
+        )
         with self.graph.as_default(), name_scope(self.name_prefix), where:
             return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")
 

@@ -250,6 +250,22 @@ def test_the_device_that_a_variable_is_read_on() -> None:
         assert sess.run(v + 1.0) == 2.0
 
 
+def test_a_read_for_later_asks_for_nothing_of_what_is_around_it() -> None:
+    with fb.device("cpu:1"):
+        v = fb.Variable([1.0, 2.0], name="v")
+    w = fb.Variable(3.0, name="w")
+    with fb.device("cpu:0"), fb.colocate_with(w), fb.control_dependencies([fb.no_op()]):
+        doubled, tripled = v * 2.0, w * 3.0
+    with fb.device(lambda op: "cpu:0"), fb.control_dependencies([doubled]):
+        trained = fb.train.MomentumOptimizer(1.0, 0.5).minimize(fb.reduce_sum(v * [1.0, 2.0]))
+    read, other = doubled.op.inputs[0].op, tripled.op.inputs[0].op
+    assert (read.device, read.colocation) == ("", ())
+    assert (other.device, other.colocation) == ("", ())
+    with fb.Session(cpus=2) as sess:
+        sess.run(trained)
+        assert sess.run(v).tolist() == [0.0, 0.0]
+
+
 def test_what_is_not_initialized_is_reported() -> None:
     v, w = fb.Variable(1.0, name="v"), fb.Variable(2.0, name="w")
     missing = fb.report_uninitialized_variables()
