@@ -16,7 +16,7 @@ from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.marking import marked
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.giving_back import begin_acting, may_stop, pause_acting
-from flowbook.exec.engine.regions import Place, find_regions, split_region
+from flowbook.exec.engine.regions import Place, find_regions, places_of, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import straighten
 from flowbook.exec.engine.structure import Frame, Structure
@@ -103,15 +103,8 @@ class Grouping:
     def _plain(self) -> list[_Group]:
         """The groups of a program of one frame all of which runs."""
         order = [*self._late, *range(len(self._part.nodes))]
-        place_of = {index: place for place, index in enumerate(order)}
-        producer = {v: place_of[i] for i, unit in enumerate(self._units) for v in unit.outputs}
-        places = []
-        for index in order:
-            unit = self._units[index]
-            sources = {producer[v] for v in unit.inputs if v in producer}
-            sources.update([place_of[i] for i in (*unit.after, *unit.behind)])
-            places.append(Place(sources, unit.waits))
-        return [_Group([order[place] for place in region]) for region in find_regions(places)]
+        regions = find_regions(places_of(self._units, order))
+        return [_Group([order[place] for place in region]) for region in regions]
 
     def _routed(
         self, outline: Outline, frame: str, opaque: Collection[str], setting: Setting

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from typing import NamedTuple
 
+from flowbook.exec.engine.units import Unit
 from flowbook.exec.plan.outline import Layout
 
 
@@ -27,6 +28,18 @@ class Place(NamedTuple):
 
     before: Set[int]
     waits: bool
+
+
+def places_of(units: Sequence[Unit], order: Sequence[int]) -> list[Place]:
+    """Units in an order in which they can run, where nothing is routed."""
+    place_of = {index: place for place, index in enumerate(order)}
+    producer = {value: place_of[i] for i in order for value in units[i].outputs}
+    places = []
+    for unit in [units[index] for index in order]:
+        before = {producer[v] for v in unit.inputs if v in producer}
+        before.update([place_of[i] for i in (*unit.after, *unit.behind)])
+        places.append(Place(before, unit.waits))
+    return places
 
 
 def find_regions(places: Sequence[Place]) -> list[list[int]]:

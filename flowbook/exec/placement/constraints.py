@@ -111,7 +111,10 @@ def _group(
     admitted = _admitting(requests.values(), devices)
     if settled.is_soft and not _able_to_run(own, devices, admitted, able, definitions)[0]:
         asked = because
-        for fewer in ([replace(r, index=None) for r in requests.values()], ()):
+        # First those of what has state: another step may put that where it asks to be.
+        owners = [requests[op] for op in requests if op.key is not None]
+        kinds = [replace(r, index=None) for r in requests.values()]
+        for fewer in (owners or kinds, kinds, ()):
             admitted = _admitting(fewer, devices)
             if _able_to_run(own, devices, admitted, able, definitions)[0]:
                 break

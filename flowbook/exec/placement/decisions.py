@@ -18,8 +18,8 @@ class Settled(NamedTuple):
     Attributes:
         homes: where resources live.
         moved: where operations were put, by `Session.replace`.
-        is_soft: whether a request that cannot be met is no error: another device of the kind does,
-            or else any.
+        is_soft: whether a request that cannot be met is no error: a device that variables ask for
+            does, or another of the kind, or else any.
     """
 
     homes: Mapping[ResourceKey, Device] = {}

@@ -102,7 +102,8 @@ class Session:
             there is one, variables begin with what it has for them, and random operations go on
             from there. Nothing is saved: that is what `checkpoint(to=path)` is for.
         soft_placement: whether a device that is asked for and not there, or that has no kernel for
-            an operation, is no error: another of its kind does then, or else any that can.
+            an operation, is no error: another of its kind does then, or else any that can. Where
+            requests of what has to stay together conflict, those of variables count.
         deterministic: whether the same program gives the same bits again on this machine. Products
             then take one thread in all of this process, unless `fb.options.intra_op_threads` says
             how many; and a checkpoint that another deterministic session has saved is refused where

@@ -5,8 +5,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.exec.engine.regions import Place
 from flowbook.exec.engine.regions import find_regions as regions_of
+from flowbook.exec.engine.regions import places_of
 from flowbook.exec.engine.units import LateFeed, Unit
 
 
@@ -23,18 +23,20 @@ def unit(*, inputs=(), output=None, after=(), kind=Unit):
 
 def find_regions(units, order):
     order = list(order)
-    producer = {value: i for i in order for value in units[i].outputs}
-    places = []
-    for i in order:
-        sources = {producer[v] for v in units[i].inputs if v in producer}.union(units[i].after)
-        places.append(Place({order.index(s) for s in sources}, units[i].waits))
-    return [[order[place] for place in region] for region in regions_of(places)]
+    return [[order[place] for place in region] for region in regions_of(places_of(units, order))]
 
 
 def test_without_waiting_there_is_one_region():
     units = [unit(output=0), unit(inputs=[0], output=1), unit(output=2, after=[1])]
     assert find_regions(units, range(3)) == [[0, 1, 2]]
     assert find_regions([], []) == []
+
+
+def test_what_is_only_to_be_behind_what_waits_waits_too():
+    units = [unit(output=0, kind=Waiting), unit(output=1), unit(output=2)]
+    assert find_regions(units, range(3)) == [[1, 2]]
+    units[2].behind = (0,)
+    assert find_regions(units, range(3)) == [[1], [2]]
 
 
 def test_what_waits_divides():

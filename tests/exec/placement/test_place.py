@@ -227,3 +227,18 @@ def test_softly_a_request_that_can_be_met_is_met(x):
     with fb.device("simulated:0"):
         y = fb.exp(x, name="y")
     assert soft(y, {x: (2,)}).reason(y) == "'y' asks for /device:simulated:0"
+
+
+@pytest.mark.parametrize(
+    ("lives", "reads"), [("simulated:0", "cpu:0"), ("cpu:0", "simulated:0"), ("cpu:1", "cpu:0")]
+)
+def test_softly_a_variable_is_where_it_asks_to_be(lives, reads):
+    with fb.device(lives):
+        v = fb.Variable([1.0, 2.0], caching_device=reads, name="v")
+    trained = fb.train.GradientDescentOptimizer(1.0).minimize(fb.reduce_sum(v * 1.0))
+    devices = ["cpu:0", "cpu:1", "simulated:0"]
+    assert soft(trained, devices=devices).device(v.op).endswith(lives)
+    with fb.Session(devices=devices, soft_placement=True) as sess:
+        for _ in range(2):
+            sess.run(trained)
+        assert sess.run(v).tolist() == [-1.0, 0.0]
