@@ -398,7 +398,10 @@ CHANGES = (
     ),
     Change("exec/resources/reader.py", "        self._reader.put_back(self)\n", "", (READERS,)),
     Change("exec/engine/at_once.py", "self.put is not None and", "False and", (MOVING,)),
-    Change("exec/engine/async_call.py", " or any(map(_has_done, self._led))", "", (MOVING,)),
+    Change(
+        "exec/engine/async_call.py", "any(put.has_done for put in self._led)", "False", (MOVING,)
+    ),
+    Change("exec/engine/async_call.py", "self._has_done = self.has_done", "pass", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "if ways[-1]() is False", "if True", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if ways[-1]() is False", "if ways[-1]() is None", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
@@ -418,7 +421,18 @@ CHANGES = (
     ),
     Change("exec/engine/giving_back.py", "if place in behind]", "if False]", (GIVING_BACK,)),
     Change("exec/engine/executor.py", " and not is_late", "", (GIVING_BACK,)),
-    Change("exec/engine/async_call.py", "if self._giving is None:", "if True:", (GIVING_BACK,)),
+    Change(
+        "exec/engine/executor.py",
+        "if account is None or not call.unit.takes:",
+        "if True:",
+        (GIVING_BACK,),
+    ),
+    Change(
+        "exec/engine/executor.py",
+        "            call.release()\n            waiting",
+        "            waiting",
+        ("exec/engine/test_released.py",),
+    ),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
@@ -572,6 +586,36 @@ CHANGES = (
         "np.random.default_rng([self._seed, epoch])",
         "np.random.default_rng(self._seed)",
         ("train/input/test_batches.py",),
+    ),
+    Change(
+        "train/input/batches.py",
+        "self._references(place) == _UNHELD and ",
+        "",
+        ("train/input/test_batches.py",),
+    ),
+    Change(
+        "train/input/batches.py",
+        "if not self._array.flags.c_contiguous:",
+        "if False:",
+        ("train/input/test_batches.py",),
+    ),
+    Change(
+        "exec/engine/at_once.py",
+        "    question.release()\n",
+        "",
+        ("exec/engine/test_released.py",),
+    ),
+    Change(
+        "exec/engine/at_once.py",
+        "        given.put = None\n",
+        "",
+        ("exec/engine/test_released.py",),
+    ),
+    Change(
+        "exec/engine/async_call.py",
+        "        self.wish = self.claim = None\n",
+        "",
+        ("exec/engine/test_released.py",),
     ),
     Change(
         "train/input/generators.py",
@@ -1154,7 +1198,15 @@ CHANGES = (
         "if False:",
         (FAILURES,),
     ),
-    Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/parts/joint.py", "    del failed  # It holds this frame.\n", "", (RETENTION,)
+    ),
+    Change(
+        "exec/engine/parts/joint.py",
+        "rendezvous.aborted = rendezvous.aborted, None",
+        "_ = rendezvous.aborted, None",
+        (RETENTION,),
+    ),
     Change(
         "exec/engine/runner.py",
         "values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds",

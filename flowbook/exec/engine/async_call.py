@@ -51,9 +51,9 @@ class AsyncCall:
     """
 
     is_patient = True
-    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_giving", "_led", "_lock",
-                 "_reports", "_state", "_thread", "claim", "index", "is_used", "name", "on_report",
-                 "since", "tag", "unit", "wish", "xp")  # fmt: skip
+    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_giving", "_has_done", "_led",
+                 "_lock", "_reports", "_state", "_thread", "claim", "index", "is_used", "name",
+                 "on_report", "since", "tag", "unit", "wish", "xp")  # fmt: skip
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class AsyncCall:
         self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], object]] = []
         self._led: tuple[AsyncCall, ...] = ()
+        self._has_done = False
         self._giving = giving
         self._endings = endings
         self._lock = threading.Lock()
@@ -105,7 +106,14 @@ class AsyncCall:
     def is_settled(self) -> bool:
         """Whether what it gave has been used, or the step has come to its end."""
         giving = self._giving
-        return giving is None or giving.is_over or self.is_used or any(map(_has_done, self._led))
+        if giving is None or giving.is_over or self.is_used:
+            return True
+        return any(put.has_done for put in self._led)
+
+    @property
+    def has_done(self) -> bool:
+        """Whether it has done something that cannot be undone."""
+        return self._has_done or (self.claim is not None and self.claim.is_done())
 
     def on_end(self, callback: Callable[[], None]) -> None:
         """Have `callback` called when the step has come to its end, whatever that is."""
@@ -153,8 +161,6 @@ class AsyncCall:
         with self._lock:
             found, self._found = self._found, ((), None)
             self._state = _State.TAKEN
-            if self._giving is None:
-                self._callbacks.clear()
             return found
 
     def give_back(self) -> bool:
@@ -164,6 +170,16 @@ class AsyncCall:
             Whether it has done something that cannot be undone.
         """
         return [callback() for callback in self._callbacks].count(False) > 0
+
+    def release(self) -> None:
+        """Give nothing back from now on, and keep nothing of who would take it.
+
+        Each refers to the other, and to what was taken: without this, that would be there until
+        cycles are looked for.
+        """
+        self._has_done = self.has_done
+        self.wish = self.claim = None
+        self._callbacks.clear()
 
     def leads_to(self, put: AsyncCall) -> None:
         """Note that what it gave is used when another has put something somewhere."""
@@ -187,10 +203,6 @@ class AsyncCall:
             if self._state is not _State.TAKEN:
                 self._state = _State.CANCELLED
         return self.give_back()
-
-
-def _has_done(call: AsyncCall) -> bool:
-    return call.claim is not None and call.claim.is_done()
 
 
 # What has been reported; None if the step is cancelled.

@@ -142,6 +142,7 @@ def _taking_back(given: _Given, function: Callable[..., Any], arguments: Sequenc
             else:
                 ways.pop()
         given.is_over = True
+        given.put = None
         _given.reset(token)
 
 
@@ -166,6 +167,7 @@ def _asked(
     given.is_under_way = is_putting
     function(question, *inputs, **how)
     found = question.found
+    question.release()
     if found is None:
         given.is_refused = True
         given.pause()
@@ -209,6 +211,10 @@ class _Question:
         self._claim = claim
         if self._is_putting:
             self._given.put = claim
+
+    def release(self) -> None:
+        """Keep nothing of who was asked, nor of what that gave: each refers to the other."""
+        self.found = self.wish = self._claim = None
 
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """See `AsyncContext`."""

@@ -413,9 +413,9 @@ class Execution:
         """What waits, and for what, as far as it says so. Any thread may ask."""
         calls = sorted(self._waiting, key=lambda call: call.unit.index)
         return [
-            Wait(call.unit.index, call.wish(), call.since)
+            Wait(call.unit.index, wish(), call.since)
             for call in calls
-            if call.wish is not None
+            if (wish := call.wish) is not None
         ]
 
     def waiters(self) -> Sequence[Any]:
@@ -459,16 +459,16 @@ class Execution:
         if account is not None:
             account.take(call)
         outputs, error = call.take()
-        try:
-            if error is not None:
-                self._is_refused = call.unit.asks
-                if account is not None and call.give_back():
-                    account.finish(call)
-                raise call.failure(self.values) from error
-        finally:
-            del error  # It may hold this frame.
+        if error is not None:
+            self._is_refused = call.unit.asks
+            if account is not None and call.give_back():
+                account.finish(call)
+            call.release()
+            raise call.failure(self.values) from error
         if account is not None:
             account.use(call.index, call.tag)
+        if account is None or not call.unit.takes:
+            call.release()
         try:
             return outputs if _is_dead(outputs) else call.unit.checked_all(outputs)
         except Exception as wrong:
@@ -520,6 +520,7 @@ class Execution:
         for call in list(waiting):
             if call.cancel() and self.account is not None:
                 self.account.finish(call)
+            call.release()
             waiting.discard(call)
         self.end()
 

@@ -295,6 +295,7 @@ class GivingBack(Acting):
                 found = calls.get(place)  # Several uses may cover the same.
                 if found is not None:
                     found[1].is_used = True
+                    found[1].release()
                     del calls[place]
 
     def show(self, part: int, node: int) -> None:
@@ -335,16 +336,26 @@ class GivingBack(Acting):
             self._is_given_up = True
             self.is_over = self._is_spent
         if not self.is_over:
-            taken = [each for calls in list(self._taken.values()) for each in list(calls.values())]
-            for _, call in sorted(taken, key=lambda each: each[0], reverse=True):
+            for _, call in sorted(self._left(), key=lambda each: each[0], reverse=True):
                 if not call.is_settled:
                     call.give_back()
             self.is_over = True
+        self._release()
 
     def settle(self) -> None:
         """Put nothing back any more: all that was taken is used, for whoever saves, at once."""
         with moving:
             self.is_over = True
+        self._release()
+
+    def _left(self) -> list[tuple[int, AsyncCall]]:
+        """What was taken and not used, each with its number."""
+        return [each for calls in list(self._taken.values()) for each in list(calls.values())]
+
+    def _release(self) -> None:
+        for _, call in self._left():
+            call.release()
+        self._taken.clear()
 
 
 class _Using(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,52 @@ __all__ = ["batches"]
 # A batch of fewer bytes is made by its run: that takes less time than to have a thread beside the
 # training that makes batches ready.
 _LARGE = 1 << 20
+
+
+class _Gathered:
+    """Rows of an array by their numbers, in memory of an earlier batch that nobody has any more.
+
+    Fresh memory would cost as much again as the gathering.
+
+    Args:
+        array: the rows.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        # Whoever goes through batches has one of them while the next is made.
+        self._buffers: deque[Any] = deque(maxlen=2)
+
+    def __getitem__(self, numbers: Any) -> Any:
+        """The rows of these numbers, which are all there."""
+        if not self._array.flags.c_contiguous:
+            # `take` would copy the whole array first.
+            return self._array[numbers]
+        # Unlike indexing, `take` lets other threads run meanwhile. Where a number might be wrong
+        # it would gather elsewhere and copy: none is, and so none is clipped.
+        return self._array.take(numbers, axis=0, out=self._buffer(len(numbers)), mode="clip")
+
+    def _buffer(self, count: int) -> Any:
+        """Memory for so many rows."""
+        for place in range(len(self._buffers)):
+            if self._references(place) == _UNHELD and len(self._buffers[place]) == count:
+                return self._buffers[place]
+        buffer = np.empty((count, *self._array.shape[1:]), self._array.dtype)
+        self._buffers.append(buffer)
+        return buffer
+
+    def _references(self, place: int) -> int:
+        return getrefcount(self._buffers[place])
+
+
+def _unheld_references() -> int:
+    """What `_references` gives for a buffer that nobody else has, on this interpreter."""
+    rows = _Gathered(np.zeros(1))
+    rows._buffer(1)
+    return rows._references(0)
+
+
+_UNHELD = _unheld_references()
 
 
 class _Batches:
@@ -43,6 +91,7 @@ class _Batches:
         limit: int,
     ) -> None:
         self._arrays = arrays
+        self._gathered = [_Gathered(array) for array in arrays]
         self._size = size
         self._epochs = epochs
         self._seed = seed
@@ -66,8 +115,8 @@ class _Batches:
         if self._order[0] != epoch:
             draw = np.random.default_rng([self._seed, epoch])
             self._order = epoch, draw.permutation(len(self._arrays[0]))
-        # Unlike indexing, `take` lets other threads run meanwhile.
-        return tuple([array.take(self._order[1][rows], axis=0) for array in self._arrays])
+        numbers = self._order[1][rows]
+        return tuple([gathered[numbers] for gathered in self._gathered])
 
 
 def batches(

@@ -249,6 +249,47 @@ def test_values_go_with_the_step(kind: str, failing: Failing) -> None:
             assert alive() == []
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("failing", [fails_by_numpy, fails_after_waiting, fails_by_report])
+def test_values_go_with_a_step_on_several_devices(failing: Failing, first: int) -> None:
+    devices = ["cpu:0", "cpu:1"]
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    with fb.device(devices[first]):
+        before = noted(x)
+    with fb.device(devices[1 - first]):
+        y = fb.reduce_sum(failing(before * 2.0, wrong))
+    with fb.Session(devices=devices) as sess:
+        for turn in range(3):
+            sess.run(y, {x: data(), wrong: 0})
+            with pytest.raises(fb.errors.OpError) as caught:
+                sess.run(y, {x: data(), wrong: 1})
+            assert len(made) == 4 * turn + 4
+            assert alive() == []
+            del caught
+        gc.collect()
+        for _ in range(10):
+            with pytest.raises(fb.errors.OpError):
+                sess.run(y, {x: data(), wrong: 1})
+        assert gc.collect() < 10
+
+
+def test_a_step_on_several_devices_that_waits_in_vain_leaves_nothing() -> None:
+    queue = fb.FIFOQueue(1, fb.float64, shapes=[[]])
+    with fb.device("cpu:0"):
+        taken = queue.dequeue() * 2.0
+    with fb.device("cpu:1"):
+        y = taken + 1.0
+    with fb.Session(devices=["cpu:0", "cpu:1"]) as sess:
+        sess.run(queue.close())
+        for turn in range(14):
+            if turn == 4:
+                gc.collect()
+            with pytest.raises(fb.errors.OutOfRangeError):
+                sess.run(y)
+        assert gc.collect() < 10
+
+
 @pytest.mark.parametrize("kind", EXECUTORS)
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_value_goes_after_its_last_use_while_the_step_goes_on(kind: str, waits: bool) -> None:

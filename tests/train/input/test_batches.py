@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import tracemalloc
 from collections import namedtuple
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -134,6 +135,54 @@ def test_a_batch_is_nobody_elses_memory(prefetch: int) -> None:
         assert x.tolist() == [0, 1, 2, 3]
         sess.run(batch)
         assert sess.run(batch).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_batch_that_somebody_has_stays_as_it_is(prefetch: int) -> None:
+    x = np.arange(60.0)
+    batch = fb.train.batches(x, 3, shuffle=0, prefetch=prefetch)
+    with fb.Session() as sess:
+        kept = {}
+        for number in range(20):
+            found = sess.run(batch)
+            # Some are kept for long, or a part of one.
+            kept[number % 7] = found[1:] if number % 2 else found, found.tolist()[number % 2 :]
+            assert all(values.tolist() == then for values, then in kept.values())
+
+
+def test_memory_of_batches_that_nobody_has_is_used_again() -> None:
+    places = set()
+
+    def note(values: Any) -> Any:
+        places.add(values.ctypes.data)
+        return values.sum()
+
+    x = np.arange(1000.0)
+    total = fb.py_func(note, [fb.train.batches(x, 10, shuffle=0, prefetch=0)], fb.float64)
+    with fb.Session() as sess:
+        assert sum(found.item() for found in fb.train.until_end(sess, total)) == x.sum()
+    assert len(places) <= 2
+
+
+def test_rows_that_lie_apart_are_gathered_as_those_that_lie_together() -> None:
+    x = np.arange(600.0).reshape(2, 3, 100)
+    for array in (x.transpose(2, 0, 1), x[:, :, ::2].T, x.T[::-1]):
+        batch = fb.train.batches(array, 7, shuffle=3, prefetch=0)
+        expected = fb.train.batches(array.copy(), 7, shuffle=3, prefetch=0)
+        for found in everything((batch, expected)):
+            np.testing.assert_array_equal(*found)
+
+
+def test_rows_that_lie_apart_are_not_copied_together() -> None:
+    x = np.zeros([100, 10_000]).T
+    batch = fb.train.batches(x, 7, shuffle=3, prefetch=0)
+    with fb.Session() as sess:
+        sess.run(batch)
+        tracemalloc.start()
+        sess.run(batch)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < x.nbytes / 10
 
 
 def test_threads_take_every_batch_once() -> None:

@@ -152,7 +152,8 @@ class Joint:
             raise
         finally:
             del given
-        failed = rendezvous.aborted
+        # All parts have ended. The error holds the frames below, and they the rendezvous.
+        failed, rendezvous.aborted = rendezvous.aborted, None
         if failed is None:
             check_end(deadline)
             return [found[part][place] for part, place in self._program.fetches]
@@ -231,8 +232,7 @@ def _run_part(
     try:
         found = runner.run_part(fed, deadline)
     except StepFailed as error:
-        failure = error.failure._replace(part=number)
-        failed = StepFailed(failure)
+        failed = StepFailed(error.failure._replace(part=number))
         failed.__cause__ = error.__cause__
         if rendezvous.giving is not None:
             rendezvous.giving.fail(gives_back=False)
@@ -242,6 +242,7 @@ def _run_part(
     if failed is not None:
         rendezvous.abort(failed)
     ended.put((number, found, failed))
+    del failed  # It holds this frame.
 
 
 def _next(ended: _Ended, giving: GivingBack | None) -> tuple[int, Sequence[Any]]:
