@@ -36,13 +36,14 @@ class _Gathered:
 
     def __init__(self, array: Any) -> None:
         self._array = array
+        # `take` would copy another array as a whole first.
+        self._takes = array.flags.c_contiguous and array.flags.aligned
         # Whoever goes through batches has one of them while the next is made.
         self._buffers: deque[Any] = deque(maxlen=2)
 
     def __getitem__(self, numbers: Any) -> Any:
         """The rows of these numbers, which are all there."""
-        if not self._array.flags.c_contiguous:
-            # `take` would copy the whole array first.
+        if not self._takes:
             return self._array[numbers]
         # Unlike indexing, `take` lets other threads run meanwhile. Where a number might be wrong
         # it would gather elsewhere and copy: none is, and so none is clipped.
