@@ -26,6 +26,7 @@ INSTEAD = {
     "RaggedTensor": "fb.SparseTensor, or a tensor of padded rows and their lengths",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
+    "VERSION": "fb.__version__",
     "accumulate_n": "fb.add_n",
     "add_check_numerics_ops": "sess.guard()",
     "all_variables": "fb.get_default_graph().variables()",
@@ -130,7 +131,7 @@ INSTEAD = {
     "eigvalsh": "fb.self_adjoint_eigvals",
     "expm": "fb.matrix_exponential",
     "fftn": "fb.fft2d or fb.fft3d",
-    "inv": "fb.matrix_inverse",
+    "inv": "fb.reciprocal of each element, or fb.matrix_inverse",
     "irfftn": "fb.irfft2d or fb.irfft3d",
     "linalg": "the names themselves: fb.matmul, fb.cholesky, fb.svd, ...",
     "logm": "fb.matrix_logarithm",
@@ -326,6 +327,9 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "MultiRNNCell": "fb.nn.stacked_cell",
         "ResidualWrapper": "fb.nn.residual_cell",
         "avg_pool2d": "fb.nn.avg_pool",
+        "bidirectional_rnn": "fb.nn.static_bidirectional_rnn",
+        "deconv2d": "fb.nn.conv2d_transpose",
+        "rnn": "fb.nn.static_rnn",
         "avg_pool_v2": "fb.nn.avg_pool",
         "conv_transpose": "fb.nn.conv2d_transpose, or that for 1 or 3 dimensions",
         "batch_norm_with_global_normalization": "fb.nn.batch_normalization",
@@ -416,6 +420,37 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "init_from_checkpoint": "fb.tensorflow.restore(sess, path, {name: variable})",
         "write_graph": "graph.save(path), or fb.tensorflow.save(fetches, path)",
     },
+}
+
+# What is found in TensorFlow 1's `contrib`, by what follows that; the longest beginning counts.
+IN_CONTRIB = {
+    "": INSTEAD["contrib"],
+    "crf": "losses that you write yourself, and fb.nn.ctc_loss for sequences without places",
+    "framework.arg_scope": "functools.partial of each layer",
+    "layers.arg_scope": "functools.partial of each layer",
+    "layers.conv2d_transpose": "fb.layers.conv2d_transpose(inputs, filters, kernel_size, strides, "
+    "activation=fb.nn.relu)",
+    "layers.dropout": "fb.layers.dropout(inputs, rate=1 - keep_prob, training=...)",
+    "layers.embed_sequence": "fb.layers.embedding(ids, rows, width)",
+    "layers.layer_norm": "fb.layers.layer_normalization, of the last axis",
+    "layers.optimize_loss": "fb.train.AdamOptimizer().minimize(loss) or another optimizer's, and "
+    "fb.summary.scalar",
+    "layers.repeat": "a loop of Python's",
+    "layers.stack": "a loop of Python's",
+    "layers.variance_scaling_initializer": "fb.initializers.he_normal()",
+    "learn": "fb.train and fb.Session; data sets from elsewhere, such as scikit-learn's",
+    "legacy_seq2seq": "fb.nn.dynamic_rnn to read, and fb.nn.raw_rnn to write",
+    "legacy_seq2seq.rnn_decoder": "fb.nn.static_rnn(cell, inputs, initial_state=state), or "
+    "fb.nn.raw_rnn where a step takes what the last one gave",
+    "legacy_seq2seq.sequence_loss": "fb.losses.sparse_softmax_cross_entropy(labels, logits, "
+    "weights) of all steps, stacked",
+    "legacy_seq2seq.sequence_loss_by_example": "fb.nn.sparse_softmax_cross_entropy_with_logits"
+    "(labels=labels, logits=logits) of each step, and fb.add_n",
+    "rnn.AttentionCellWrapper": "a cell of your own, and fb.nn.raw_rnn",
+    "seq2seq": "fb.nn.dynamic_rnn to read, and fb.nn.raw_rnn to write",
+    "seq2seq.sequence_loss": "fb.losses.sparse_softmax_cross_entropy(labels, logits, weights)",
+    "tensorboard": "sess.summarize(to=path)",
+    "training.HParams": "Python's types.SimpleNamespace",
 }
 
 # A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
