@@ -9,7 +9,7 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 INSTEAD = {
     "ConditionalAccumulatorBase": "fb.ConditionalAccumulator",
@@ -501,6 +501,12 @@ IN_CONTRIB = {
     "training.HParams": "Python's types.SimpleNamespace",
 }
 
+# What is found in TensorFlow 1's `nn.rnn_cell`, which is a function here.
+OF_RNN_CELL = (
+    *("BasicLSTMCell", "BasicRNNCell", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple"),
+    *("MultiRNNCell", "ResidualWrapper"),
+)
+
 # A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
 NAMESPACES = {
     "control_flow": (),
@@ -529,6 +535,18 @@ def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
     """
     table = INSTEAD_IN.get(namespace, {}) if namespace else INSTEAD
     return partial(_no_such_name, namespace, table)
+
+
+def no_such_cell(name: str) -> Callable[..., NoReturn]:
+    """What stands for a cell of TensorFlow 1's as an attribute of a function: calling it says how.
+
+    A function has no `__getattr__`.
+    """
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        _no_such_name("nn", INSTEAD_IN["nn"], name)
+
+    return refuse
 
 
 def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:

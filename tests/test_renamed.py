@@ -53,6 +53,12 @@ def test_a_name_from_elsewhere_says_where_it_is(path: str, message: str) -> None
         reached(path)
 
 
+@pytest.mark.parametrize("name", _renamed.OF_RNN_CELL)
+def test_a_cell_of_tensorflow_says_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"flowbook.nn has no {name}: use fb."):
+        getattr(fb.nn.rnn_cell, name)(8, state_is_tuple=True)
+
+
 def test_private_names_are_plainly_missing() -> None:
     assert not hasattr(fb.nn, "__path__")
     assert not hasattr(fb, "_add")
