@@ -167,12 +167,14 @@ INSTEAD = {
     "clip": "fb.clip_by_value",
     "compat": "the names themselves: Flowbook's are those of TensorFlow 1",
     "contrib": "fb.layers, fb.nn and fb.train for what there is of it",
-    "data": "fb.train.slice_input_producer and fb.train.batch, or arrays that are fed",
+    "data": "fb.train.batches(arrays, size), or arrays that are fed",
     "distributions": "fb.random_normal and its like to draw",
     "double": "fb.float64",
     "dtypes": "the names themselves: fb.float32, fb.int64, ...",
     "e": "np.e",
     "estimator": "fb.train and fb.Session",
+    "examples": "data from elsewhere, such as sklearn.datasets.load_digits(), in batches of "
+    "fb.train.batches(arrays, size)",
     "flags": "Python's argparse",
     "float": "fb.float32",
     "full": "fb.fill",
@@ -264,7 +266,7 @@ INSTEAD = {
     "nest": "nested lists, tuples and dicts: sess.run takes them as they are",
     "raw_ops": "the names themselves, as everywhere",
     # Of PyTorch and JAX.
-    "DataLoader": "fb.train.batch, or arrays that are fed batch by batch",
+    "DataLoader": "fb.train.batches(arrays, size), or arrays that are fed",
     "autograd": "fb.gradients(ys, xs)",
     "cat": "fb.concat",
     "compile": "sess.run(fetches, feeds): what a run needs is compiled by itself",
@@ -499,6 +501,13 @@ IN_CONTRIB = {
     "seq2seq.sequence_loss": "fb.losses.sparse_softmax_cross_entropy(labels, logits, weights)",
     "tensorboard": "sess.summarize(to=path)",
     "training.HParams": "Python's types.SimpleNamespace",
+}
+
+# What is asked of TensorFlow 1's collections, by their names in its `GraphKeys`.
+OF_COLLECTIONS = {
+    "LOSSES": "a list of your own",
+    "REGULARIZATION_LOSSES": "loss + fb.layers.regularization_loss(loss), without a list",
+    "SUMMARIES": "sess.summarize(), which takes all summaries that a run can give",
 }
 
 # What is found in TensorFlow 1's `nn.rnn_cell`, which is a function here.

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any, NamedTuple
 
-from flowbook._renamed import IN_CONTRIB
+from flowbook._renamed import IN_CONTRIB, OF_COLLECTIONS
 from flowbook.graph.definition.keywords import GONE, RENAMED, hint_for
 
 # Where TensorFlow 1 has names that are found in another namespace here.
@@ -95,6 +95,8 @@ def spelling(path: str) -> Spelling:
         except AttributeError as error:
             rest = ".".join(parts[position + 1 :])
             instead = _of_contrib(rest) if part == "contrib" else str(error).partition(_USE)[2]
+            if part == "GraphKeys":
+                instead = OF_COLLECTIONS.get(rest, instead)
             return _from(instead, part, rest if part != "contrib" else "")
     return Spelling(path)
 

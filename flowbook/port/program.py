@@ -171,8 +171,10 @@ class _Porter(cst.CSTTransformer):
         if found:
             return self._imported("" in found.values())
         path = dotted(original_node.module)
-        if path.partition(".")[0] == "tensorflow":
-            self._leave_to_a_person(original_node, f"{path}: there is no such module")
+        package, _, rest = path.partition(".")
+        if package == "tensorflow":
+            instead = names.spelling(rest).instead or "there is no such module"
+            self._leave_to_a_person(original_node, f"{path}: {instead}")
         return updated_node
 
     def _imported(self, is_whole: bool = False) -> cst.BaseSmallStatement:
@@ -263,10 +265,11 @@ class _Porter(cst.CSTTransformer):
         found = names.spelling(path)
         if found.path is None:
             written = self._written(found.instead, updated)
-            if written is not None:
-                self.left.remove(Left(self._line(original), _told(path, found.instead)))
-                return written
-            return updated
+            is_told = Left(self._line(original), _told(path, found.instead))
+            of_inside = self.left[self._told_before[original] :]
+            if written is not None or any(e.text.startswith("GraphKeys.") for e in of_inside):
+                self.left.remove(is_told)
+            return updated if written is None else written
         args = []
         sharing = [a for a in original.args if self._is_scopes_own(a)]
         if sharing:

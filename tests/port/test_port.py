@@ -221,7 +221,13 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("tf.app.flags.FLAGS.a", 2, "flags: Python's argparse"),
         ("F = tf.flags\nuse(F)", 2, "flags: Python's argparse"),
         ("FLAGS = tf.flags.FLAGS\nFLAGS._parse_flags()", 3, "FLAGS._parse_flags: vars(FLAGS)"),
-        ("from tensorflow.examples import mnist", 2, "tensorflow.examples: there is no such"),
+        ("from tensorflow.examples import mnist", 2, "tensorflow.examples: data from elsewhere"),
+        ("from tensorflow.python import x", 2, "tensorflow.python: there is no such module"),
+        (
+            "tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)",
+            2,
+            "fb.layers.regularization_loss",
+        ),
         ("tf.nonsense(1)", 2, "nonsense: there is no such name"),
         ("tf.nn.softmax(x, nonsense=1)", 2, "nonsense= of nn.softmax: there is no such argument"),
         ("tf.contrib.seq2seq.Helper()", 2, "contrib.seq2seq.Helper: fb.nn.dynamic_rnn"),
@@ -428,3 +434,11 @@ def test_what_takes_the_place_of_each_renamed_name_exists() -> None:
     assert len(told) < len(spelt) / 2
     for name in set(re.findall(r"\bfb\.([\w.]+)\(", result.text)) - told:
         assert functools.reduce(getattr, name.split("."), fb), name
+
+
+@requires(module="libcst")
+def test_a_collection_is_listed_once() -> None:
+    from flowbook.port.program import ported as port
+
+    result = port(IMPORT + "x = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)\n")
+    assert len(result.left) == 1
