@@ -14,7 +14,13 @@ from flowbook.graph.definition import keywords
 from flowbook.graph.definition.public import public
 
 TABLES = {"": _renamed.INSTEAD, **_renamed.INSTEAD_IN}
-IN_CONTRIB = [("", f"contrib.{name}", hint) for name, hint in _renamed.IN_CONTRIB.items() if name]
+OF_PARTS = {"contrib": _renamed.IN_CONTRIB, "GraphKeys": _renamed.OF_COLLECTIONS}
+IN_PARTS = [
+    ("", f"{part}.{name}", hint)
+    for part, table in OF_PARTS.items()
+    for name, hint in table.items()
+    if name
+]
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]
 
 
@@ -25,7 +31,7 @@ def reached(path: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize(("space", "name", "hint"), HINTS + IN_CONTRIB, ids=lambda v: v)
+@pytest.mark.parametrize(("space", "name", "hint"), HINTS + IN_PARTS, ids=lambda v: v)
 def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str) -> None:
     assert name not in dir(reached(f"fb.{space}" if space else "fb"))
     for path in re.findall(r"\bfb(?:\.\w+)+", hint):

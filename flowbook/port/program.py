@@ -267,7 +267,8 @@ class _Porter(cst.CSTTransformer):
             written = self._written(found.instead, updated)
             is_told = Left(self._line(original), _told(path, found.instead))
             of_inside = self.left[self._told_before[original] :]
-            if written is not None or any(e.text.startswith("GraphKeys.") for e in of_inside):
+            is_key_told = any(e.text.startswith("GraphKeys.") for e in of_inside)
+            if written is not None or (path.endswith("_collection") and is_key_told):
                 self.left.remove(is_told)
             return updated if written is None else written
         args = []
