@@ -121,7 +121,8 @@ class Look(cst.CSTVisitor):
         self.makes += _is_session(node)
         ran = dotted(node.func.value) if isinstance(node.func, cst.Attribute) else ""
         is_run = _last(node.func) == "run" and bool(node.args) and node.args[0].keyword is None
-        if is_run and (ran.startswith("self.") or ran in self._handed[-1]):
+        is_handed = ran.startswith("self.") or ran in self._handed[-1]
+        if is_run and is_handed and "sess" in ran.lower():
             self.ran.setdefault(self._functions[-1], set()).add(ran)
 
     def visit_Arg(self, node: cst.Arg) -> None:

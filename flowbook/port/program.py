@@ -479,15 +479,21 @@ class _Porter(cst.CSTTransformer):
             return not re.match(r"contrib|layers|get_variable|Variable|nn\.\w*rnn", path)
         return called in (*self._look.cells, *_PURE) or called.endswith(".append")
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If | cst.RemovalSentinel:
+    def leave_If(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
         """What a supervisor would end does not end, and what shares itself is not told to."""
         lines = range(self._line(original_node), self._last_line(original_node) + 1)
+        is_said = any(line.comment for line in original_node.leading_lines)
         if original_node in self._needless_ifs:
             self.left = [each for each in self.left if each.line not in lines]
+            if is_said:
+                above = original_node.leading_lines
+                return cst.FlattenSentinel([cst.SimpleStatementLine([cst.Pass()], above)])
             return cst.RemoveFromParent()
         was_asked = isinstance(original_node.test, cst.Call) and self._supervised is not None
         is_ever = not m.matches(updated_node.test, m.Name("False"))
-        if is_ever or not was_asked or updated_node.orelse:
+        if is_ever or is_said or not was_asked or updated_node.orelse:
             return updated_node
         return cst.RemoveFromParent()
 

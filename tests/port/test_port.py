@@ -169,13 +169,19 @@ def ported(text: str, is_whole: bool = True) -> str:
             "c = fb.layers.gru_cell(3)",
         ),
         (
+            "c = tf.nn.rnn_cell.GRUCell(3)\nfor i in range(9):\n  # The same.\n"
+            "  if i > 0: tf.get_variable_scope().reuse_variables()\n  y, s = c(x, s)\n",
+            "c = fb.layers.gru_cell(3)\nfor i in range(9):\n  # The same.\n  pass\n"
+            "  y, s = c(x, s)\n",
+        ),
+        (
             "c = tf.nn.rnn_cell.GRUCell(3)\nfor i in range(9):\n"
             "  if i > 0: tf.get_variable_scope().reuse_variables()\n  y, s = c(x, s)\n",
             "c = fb.layers.gru_cell(3)\nfor i in range(9):\n  y, s = c(x, s)\n",
         ),
         (
-            "def g():\n  s = tf.Session()\ndef f(self):\n  self.s.run(y)\n  x.eval()",
-            "def g():\n  s = fb.Session()\ndef f(self):\n  self.s.run(y)\n  self.s.run(x)",
+            "def g():\n  s = tf.Session()\ndef f(self):\n  self.sess.run(y)\n  x.eval()",
+            "def g():\n  s = fb.Session()\ndef f(self):\n  self.sess.run(y)\n  self.sess.run(x)",
         ),
         (
             "v = tf.train.Supervisor(logdir='a')\nwith v.managed_session() as s:\n"
@@ -234,6 +240,10 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("tf.nn.seq2seq.rnn_decoder(x, s, c, f)", 2, "contrib.legacy_seq2seq.rnn_decoder: fb.nn"),
         ("tf.strided_slice(x, b, e)", 2, "strided_slice: x[begin:end:step]"),
         ("def f(s):\n  s.run(y)\n  x.eval()", 4, "eval: sess.run(...)"),
+        (
+            "def g():\n  s = tf.Session()\ndef f(env):\n  env.run(y)\n  x.eval()",
+            *(6, "eval: sess.run(...)"),
+        ),
         ("s = tf.train.Supervisor(logdir=d)\nf(s)", 2, "train.Supervisor: fb.Session(checkpoint="),
         ("s = tf.train.Supervisor(d, summary_op=o)", 2, "train.Supervisor: fb.Session(checkpoint="),
         (
