@@ -118,7 +118,7 @@ def _pages(files: Files, start: str) -> list[str]:
 
 
 def _spellings() -> str:
-    """The page of what TensorFlow 1 and NumPy call otherwise: the table of the error messages."""
+    """The page of what others call otherwise: the table of the error messages."""
     rows = [
         f"| `{spelt}` | {instead} |"
         for namespace, table in {"": INSTEAD, **INSTEAD_IN, "contrib": IN_CONTRIB}.items()
@@ -130,8 +130,8 @@ def _spellings() -> str:
     keywords += [f"| `{old}=` | {instead} |" for old, instead in sorted(GONE.items())]
     head = "| there | here |\n|---|---|\n"
     return (
-        "# Names that are spelt differently\n\nWhat TensorFlow 1 and NumPy call otherwise. Using "
-        "one of these names raises an error that says as much.\n\n"
+        "# Names that are spelt differently\n\nWhat TensorFlow 1, NumPy, PyTorch and JAX call "
+        "otherwise. Using one of these names raises an error that says as much.\n\n"
         + head
         + "\n".join(rows)
         + "\n\n## Arguments\n\nA function takes the one that it has.\n\n"
