@@ -16,7 +16,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import flowbook as fb
-from flowbook._renamed import INSTEAD, INSTEAD_IN
+from flowbook._renamed import IN_CONTRIB, INSTEAD, INSTEAD_IN
 from flowbook.graph.definition.keywords import GONE, RENAMED
 
 # In the order in which a reader needs them; what is not named comes after.
@@ -118,19 +118,20 @@ def _pages(files: Files, start: str) -> list[str]:
 
 
 def _spellings() -> str:
-    """The page of what TensorFlow 1 and NumPy call otherwise: the table of the error messages."""
+    """The page of what others call otherwise: the table of the error messages."""
     rows = [
         f"| `{spelt}` | {instead} |"
-        for namespace, table in {"": INSTEAD, **INSTEAD_IN}.items()
+        for namespace, table in {"": INSTEAD, **INSTEAD_IN, "contrib": IN_CONTRIB}.items()
         for name, instead in sorted(table.items(), key=lambda row: row[0].lower())
         for spelt in [f"{namespace}.{name}" if namespace else name]
+        if name
     ]
     keywords = [f"| `{old}=` | `{'=`, `'.join(new)}=` |" for old, new in sorted(RENAMED.items())]
     keywords += [f"| `{old}=` | {instead} |" for old, instead in sorted(GONE.items())]
     head = "| there | here |\n|---|---|\n"
     return (
-        "# Names that are spelt differently\n\nWhat TensorFlow 1 and NumPy call otherwise. Using "
-        "one of these names raises an error that says as much.\n\n"
+        "# Names that are spelt differently\n\nWhat TensorFlow 1, NumPy, PyTorch and JAX call "
+        "otherwise. Using one of these names raises an error that says as much.\n\n"
         + head
         + "\n".join(rows)
         + "\n\n## Arguments\n\nA function takes the one that it has.\n\n"

@@ -9,7 +9,7 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
-from flowbook._renamed import NAMESPACES, no_such_name_in
+from flowbook._renamed import NAMESPACES, OF_RNN_CELL, no_such_cell, no_such_name_in
 from flowbook.exec.devices.device import Device
 from flowbook.exec.session.session import Session
 from flowbook.graph.building.graph import Graph
@@ -67,6 +67,8 @@ def make_public() -> None:
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.
             op_def.public = made.get(function) or public(function, op_def.type)
+    for name in OF_RNN_CELL:
+        setattr(flowbook.nn.rnn_cell, name, no_such_cell(name))
     for module in (getattr(flowbook, n) for n in _OTHERS):
         module.__dir__ = partial(list, module.__all__)
 

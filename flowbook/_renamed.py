@@ -1,4 +1,4 @@
-"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write.
+"""Names of TensorFlow 1, NumPy, PyTorch and JAX that are spelt differently: using one says how.
 
 For keywords of functions see `flowbook/graph/definition/keywords.py`.
 """
@@ -9,7 +9,7 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 INSTEAD = {
     "ConditionalAccumulatorBase": "fb.ConditionalAccumulator",
@@ -26,6 +26,7 @@ INSTEAD = {
     "RaggedTensor": "fb.SparseTensor, or a tensor of padded rows and their lengths",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
+    "VERSION": "fb.__version__",
     "accumulate_n": "fb.add_n",
     "add_check_numerics_ops": "sess.guard()",
     "all_variables": "fb.get_default_graph().variables()",
@@ -130,7 +131,7 @@ INSTEAD = {
     "eigvalsh": "fb.self_adjoint_eigvals",
     "expm": "fb.matrix_exponential",
     "fftn": "fb.fft2d or fb.fft3d",
-    "inv": "fb.matrix_inverse",
+    "inv": "fb.reciprocal of each element, or fb.matrix_inverse",
     "irfftn": "fb.irfft2d or fb.irfft3d",
     "linalg": "the names themselves: fb.matmul, fb.cholesky, fb.svd, ...",
     "logm": "fb.matrix_logarithm",
@@ -166,12 +167,14 @@ INSTEAD = {
     "clip": "fb.clip_by_value",
     "compat": "the names themselves: Flowbook's are those of TensorFlow 1",
     "contrib": "fb.layers, fb.nn and fb.train for what there is of it",
-    "data": "fb.train.slice_input_producer and fb.train.batch, or arrays that are fed",
+    "data": "fb.train.batches(arrays, size), or arrays that are fed",
     "distributions": "fb.random_normal and its like to draw",
     "double": "fb.float64",
     "dtypes": "the names themselves: fb.float32, fb.int64, ...",
     "e": "np.e",
     "estimator": "fb.train and fb.Session",
+    "examples": "data from elsewhere, such as sklearn.datasets.load_digits(), in batches of "
+    "fb.train.batches(arrays, size)",
     "flags": "Python's argparse",
     "float": "fb.float32",
     "full": "fb.fill",
@@ -262,6 +265,29 @@ INSTEAD = {
     "timestamp": "fb.py_func(time.time, [], fb.float64)",
     "nest": "nested lists, tuples and dicts: sess.run takes them as they are",
     "raw_ops": "the names themselves, as everywhere",
+    # Of PyTorch and JAX.
+    "DataLoader": "fb.train.batches(arrays, size), or arrays that are fed",
+    "autograd": "fb.gradients(ys, xs)",
+    "cat": "fb.concat",
+    "compile": "sess.run(fetches, feeds): what a run needs is compiled by itself",
+    "cuda": "with fb.device('/device:gpu:0'):, and fb.Session(devices=['cpu:0', 'gpu:0'])",
+    "from_numpy": "fb.constant",
+    "grad": "fb.gradients(ys, xs)",
+    "jit": "sess.run(fetches, feeds): what a run needs is compiled by itself",
+    "load": "fb.train.Saver().restore(sess, path), or fb.Graph.load(path)",
+    "manual_seed": "fb.set_random_seed(seed)",
+    "masked_fill": "fb.where(mask, value, x)",
+    "mm": "fb.matmul",
+    "no_grad": "sess.run(fetches, feeds): nothing has gradients but what fb.gradients builds",
+    "optim": "fb.train, such as fb.train.AdamOptimizer(0.001).minimize(loss)",
+    "permute": "fb.transpose",
+    "run": "sess.run(fetches, feeds) of a fb.Session()",
+    "save": "fb.train.Saver().save(sess, path), or graph.save(path)",
+    "tensor": "fb.constant",
+    "unsqueeze": "fb.expand_dims",
+    "value_and_grad": "fb.gradients(loss, xs), fetched together with the loss",
+    "view": "fb.reshape",
+    "vmap": "the batch as the first dimension, or fb.map_fn",
 }
 
 # The same in the namespaces.
@@ -326,6 +352,9 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "MultiRNNCell": "fb.nn.stacked_cell",
         "ResidualWrapper": "fb.nn.residual_cell",
         "avg_pool2d": "fb.nn.avg_pool",
+        "bidirectional_rnn": "fb.nn.static_bidirectional_rnn",
+        "deconv2d": "fb.nn.conv2d_transpose",
+        "rnn": "fb.nn.static_rnn",
         "avg_pool_v2": "fb.nn.avg_pool",
         "conv_transpose": "fb.nn.conv2d_transpose, or that for 1 or 3 dimensions",
         "batch_norm_with_global_normalization": "fb.nn.batch_normalization",
@@ -338,6 +367,26 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "silu": "fb.nn.swish",
         "softmax_cross_entropy_with_logits_v2": "fb.nn.softmax_cross_entropy_with_logits",
         "xw_plus_b": "x @ weights + biases",
+        "BatchNorm1d": "fb.layers.batch_normalization, a function",
+        "BatchNorm2d": "fb.layers.batch_normalization, a function",
+        "Conv1d": "fb.layers.conv1d, a function; channels come last",
+        "Conv2d": "fb.layers.conv2d, a function; channels come last",
+        "CrossEntropyLoss": "fb.losses.sparse_softmax_cross_entropy(labels, logits)",
+        "BCEWithLogitsLoss": "fb.losses.sigmoid_cross_entropy(labels, logits)",
+        "Dropout": "fb.layers.dropout, a function",
+        "Embedding": "fb.layers.embedding, a function",
+        "Flatten": "fb.layers.flatten, a function",
+        "GRU": "fb.layers.gru, a function",
+        "LSTM": "fb.layers.lstm, a function",
+        "LayerNorm": "fb.layers.layer_normalization, a function",
+        "Linear": "fb.layers.dense, a function",
+        "MSELoss": "fb.losses.mean_squared_error(labels, predictions)",
+        "MaxPool2d": "fb.nn.max_pool",
+        "Module": "a plain function of tensors; fb.template(function) shares its variables",
+        "Parameter": "fb.Variable",
+        "ReLU": "fb.nn.relu",
+        "Sequential": "one function of another: fb.layers.dense(fb.layers.dense(x, 50), 10)",
+        "functional": "the names themselves: fb.nn.relu, fb.nn.softmax, ...",
         "conv3d_backprop_filter": "fb.gradients(y, filters, grad_ys)",
         "conv3d_backprop_filter_v2": "fb.gradients(y, filters, grad_ys)",
         "ctc_beam_search_decoder_v2": "fb.nn.ctc_beam_search_decoder",
@@ -373,6 +422,11 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "merge_all": "sess.summarize(), which takes all summaries that a run can give",
     },
     "train": {
+        "Adam": "fb.train.AdamOptimizer",
+        "AdamW": "fb.train.AdamWOptimizer",
+        "Adagrad": "fb.train.AdagradOptimizer",
+        "RMSprop": "fb.train.RMSPropOptimizer",
+        "SGD": "fb.train.GradientDescentOptimizer, or fb.train.MomentumOptimizer",
         "Checkpoint": "fb.train.Saver",
         "CheckpointManager": "fb.train.Saver(max_to_keep=n)",
         "FeatureList": "fb.serialize_sequence_example",
@@ -418,6 +472,50 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
     },
 }
 
+# What is found in TensorFlow 1's `contrib`, by what follows that; the longest beginning counts.
+IN_CONTRIB = {
+    "": INSTEAD["contrib"],
+    "crf": "losses that you write yourself, and fb.nn.ctc_loss for sequences without places",
+    "framework.arg_scope": "functools.partial of each layer",
+    "layers.arg_scope": "functools.partial of each layer",
+    "layers.conv2d_transpose": "fb.layers.conv2d_transpose(inputs, filters, kernel_size, strides, "
+    "activation=fb.nn.relu)",
+    "layers.dropout": "fb.layers.dropout(inputs, rate=1 - keep_prob, training=...)",
+    "layers.embed_sequence": "fb.layers.embedding(ids, rows, width)",
+    "layers.layer_norm": "fb.layers.layer_normalization, of the last axis",
+    "layers.optimize_loss": "fb.train.AdamOptimizer().minimize(loss) or another optimizer's, and "
+    "fb.summary.scalar",
+    "layers.repeat": "a loop of Python's",
+    "layers.stack": "a loop of Python's",
+    "layers.variance_scaling_initializer": "fb.initializers.he_normal()",
+    "learn": "fb.train and fb.Session; data sets from elsewhere, such as scikit-learn's",
+    "legacy_seq2seq": "fb.nn.dynamic_rnn to read, and fb.nn.raw_rnn to write",
+    "legacy_seq2seq.rnn_decoder": "fb.nn.static_rnn(cell, inputs, initial_state=state), or "
+    "fb.nn.raw_rnn where a step takes what the last one gave",
+    "legacy_seq2seq.sequence_loss": "fb.losses.sparse_softmax_cross_entropy(labels, logits, "
+    "weights) of all steps, stacked",
+    "legacy_seq2seq.sequence_loss_by_example": "fb.nn.sparse_softmax_cross_entropy_with_logits"
+    "(labels=labels, logits=logits) of each step, and fb.add_n",
+    "rnn.AttentionCellWrapper": "a cell of your own, and fb.nn.raw_rnn",
+    "seq2seq": "fb.nn.dynamic_rnn to read, and fb.nn.raw_rnn to write",
+    "seq2seq.sequence_loss": "fb.losses.sparse_softmax_cross_entropy(labels, logits, weights)",
+    "tensorboard": "sess.summarize(to=path)",
+    "training.HParams": "Python's types.SimpleNamespace",
+}
+
+# What is asked of TensorFlow 1's collections, by their names in its `GraphKeys`.
+OF_COLLECTIONS = {
+    "LOSSES": "a list of your own",
+    "REGULARIZATION_LOSSES": "loss + fb.layers.regularization_loss(loss), without a list",
+    "SUMMARIES": "sess.summarize(), which takes all summaries that a run can give",
+}
+
+# What is found in TensorFlow 1's `nn.rnn_cell`, which is a function here.
+OF_RNN_CELL = (
+    *("BasicLSTMCell", "BasicRNNCell", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple"),
+    *("MultiRNNCell", "ResidualWrapper"),
+)
+
 # A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
 NAMESPACES = {
     "control_flow": (),
@@ -446,6 +544,18 @@ def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
     """
     table = INSTEAD_IN.get(namespace, {}) if namespace else INSTEAD
     return partial(_no_such_name, namespace, table)
+
+
+def no_such_cell(name: str) -> Callable[..., NoReturn]:
+    """What stands for a cell of TensorFlow 1's as an attribute of a function: calling it says how.
+
+    A function has no `__getattr__`.
+    """
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        _no_such_name("nn", INSTEAD_IN["nn"], name)
+
+    return refuse
 
 
 def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:

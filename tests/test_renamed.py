@@ -14,6 +14,13 @@ from flowbook.graph.definition import keywords
 from flowbook.graph.definition.public import public
 
 TABLES = {"": _renamed.INSTEAD, **_renamed.INSTEAD_IN}
+OF_PARTS = {"contrib": _renamed.IN_CONTRIB, "GraphKeys": _renamed.OF_COLLECTIONS}
+IN_PARTS = [
+    ("", f"{part}.{name}", hint)
+    for part, table in OF_PARTS.items()
+    for name, hint in table.items()
+    if name
+]
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]
 
 
@@ -24,7 +31,7 @@ def reached(path: str) -> Any:
     return found
 
 
-@pytest.mark.parametrize(("space", "name", "hint"), HINTS, ids=lambda v: v)
+@pytest.mark.parametrize(("space", "name", "hint"), HINTS + IN_PARTS, ids=lambda v: v)
 def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str) -> None:
     assert name not in dir(reached(f"fb.{space}" if space else "fb"))
     for path in re.findall(r"\bfb(?:\.\w+)+", hint):
@@ -41,6 +48,8 @@ def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str
         ("fb.string_split", "use fb.strings.split"),
         ("fb.sparse_tensor_to_dense", "use fb.sparse.to_dense"),
         ("fb.zeros_initializer", "use fb.initializers.zeros"),
+        ("fb.nn.Linear", "use fb.layers.dense, a function"),
+        ("fb.optim", "use fb.train, such as fb.train.AdamOptimizer"),
         ("fb.train.AdamOptimiser", "did you mean AdamOptimizer"),
         ("fb.nn.sofmax", "did you mean softmax"),
     ],
@@ -48,6 +57,12 @@ def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str
 def test_a_name_from_elsewhere_says_where_it_is(path: str, message: str) -> None:
     with pytest.raises(AttributeError, match=message):
         reached(path)
+
+
+@pytest.mark.parametrize("name", _renamed.OF_RNN_CELL)
+def test_a_cell_of_tensorflow_says_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"flowbook.nn has no {name}: use fb."):
+        getattr(fb.nn.rnn_cell, name)(8, state_is_tuple=True)
 
 
 def test_private_names_are_plainly_missing() -> None:
@@ -60,6 +75,8 @@ def test_private_names_are_plainly_missing() -> None:
     [
         ("tensor", "T", r"fb.transpose\(tensor\)"),
         ("tensor", "astype", "fb.cast"),
+        ("tensor", "backward", r"fb.gradients\(tensor, variables\)"),
+        ("tensor", "view", "fb.reshape"),
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
         ("variable", "count_up_to", "fb.count_up_to"),
@@ -68,6 +85,7 @@ def test_private_names_are_plainly_missing() -> None:
         ("graph", "nonsense", "'Graph' object has no attribute 'nonsense'$"),
         ("session", "partial_run_setup", "sess.partial_run"),
         ("session", "as_default", "sess.run"),
+        ("session", "eval", "sess.run"),
         ("saver", "last_checkpoints", "fb.train.latest_checkpoint"),
         ("runner", "create_threads", "fb.train.start_queue_runners"),
     ],

@@ -828,6 +828,24 @@ CHANGES = (
         ("port/test_port.py",),
     ),
     Change(
+        "port/calls.py",
+        "    args = [given[name] for name in order[-2::-1]]",
+        "    args = [given[name] for name in order[:-1]]",
+        ("port/test_port.py",),
+    ),
+    Change(
+        "port/supervisors.py",
+        '        if seconds != "0":',
+        '        if seconds == "0":',
+        ("port/test_port.py",),
+    ),
+    Change(
+        "port/program.py",
+        "if all(isinstance(call, cst.Call) and self._shares_itself(call) for call in calls):",
+        "if calls:",
+        ("port/test_port.py",),
+    ),
+    Change(
         "port/templates.py",
         "if value.value not in parameters or any(all(use is not o for o in own) for use in uses):",
         "if value.value not in parameters:",

@@ -122,6 +122,8 @@ def _variable(call: cst.Call, here: str) -> Rewritten:
         return None
     dtype = given.get("dtype", f"{here}.float32")
     initial = given.get("initializer", f"{here}.initializers.glorot_uniform()")
+    if initial.startswith(f"{here}.initializers.") and not initial.endswith(")"):
+        initial += "()"  # The class does for one of its objects there.
     if "shape" in given:
         if not isinstance(cst.parse_expression(initial), cst.Call | cst.Name | cst.Attribute):
             initial = f"({initial})"
@@ -133,9 +135,25 @@ def _variable(call: cst.Call, here: str) -> Rewritten:
 
 
 def _scope(call: cst.Call, here: str) -> Rewritten:
-    if len(call.args) != 1 or call.args[0].keyword is not None:
+    given = _by_name(call, ("name_or_scope", "default_name", "values"))
+    if given is None or "name_or_scope" not in given:
         return None
-    return call.with_changes(func=cst.parse_expression(f"{here}.name_scope"))
+    args = [given.pop("name_or_scope"), *filter(None, [given.pop("default_name", None)])]
+    args += [f"values={values}" for values in filter(None, [given.pop("values", None)])]
+    return None if given else cst.parse_expression(f"{here}.name_scope({', '.join(args)})")
+
+
+def _early_scope(call: cst.Call, here: str) -> Rewritten:
+    """`op_scope(values, name, default_name)`."""
+    given = _by_name(call, ("values", "name", "default_name"))
+    if (
+        given is None
+        or "values" not in given
+        or not given.keys() <= {*("values", "name", "default_name")}
+    ):
+        return None
+    args = [given.get("name", "None"), *filter(None, [given.get("default_name")])]
+    return cst.parse_expression(f"{here}.name_scope({', '.join(args)}, values={given['values']})")
 
 
 # Layers and cells
@@ -221,6 +239,18 @@ _CONVOLUTION = _Layer(
     },
     {"activation": "{}.nn.relu", "padding": "'SAME'"},
 )
+_POOLING = _Layer(
+    "layers.max_pooling2d",
+    ("inputs", "kernel_size", "stride", "padding"),
+    {
+        "inputs": "inputs",
+        "kernel_size": "pool_size",
+        "padding": "padding",
+        "scope": "name",
+        "stride": "strides",
+    },
+    {"strides": "2"},
+)
 _BATCH_NORM = _Layer(
     "layers.batch_normalization",
     ("inputs", "decay", "center", "scale", "epsilon"),
@@ -281,13 +311,117 @@ def _string_split(call: cst.Call, here: str) -> Rewritten:
 # Arguments in the order of TensorFlow's first versions
 
 
-def _axis_last(call: cst.Call, here: str) -> Rewritten:
-    """`concat(1, [x, y])` and `split(1, 3, x)`, where a number comes first."""
-    is_early = len(call.args) > 1 and isinstance(call.args[0].value, cst.Integer)
-    if not is_early or any(arg.keyword or arg.star for arg in call.args):
+_CONCAT = ("concat_dim", "values", "name")
+_SPLIT = ("split_dim", "num_split", "value", "name")
+_LISTS = (cst.List, cst.ListComp)
+
+
+def _axis_last(order: tuple[str, ...], call: cst.Call, here: str) -> Rewritten:
+    """`concat(1, [x, y])` and `split(1, 3, x)`: a number comes first, or their names are given."""
+    given = _by_name(call, order)
+    if given is None or not set(order[:-1]) <= given.keys() <= set(order):
         return None
-    axis, *values = [text_of(arg.value) for arg in call.args]
-    return cst.parse_expression(f"{text_of(call.func)}({', '.join([*values[::-1], axis])})")
+    begin, following = [arg.value for arg in call.args[:2]]
+    is_named = any(arg.keyword and arg.keyword.value in order[:1] for arg in call.args)
+    is_early = is_named or isinstance(begin, cst.Integer)
+    if not is_early and not (isinstance(following, _LISTS) and not isinstance(begin, _LISTS)):
+        return None
+    args = [given[name] for name in order[-2::-1]]
+    args += [f"name={name}" for name in filter(None, [given.get("name")])]
+    return cst.parse_expression(f"{text_of(call.func)}({', '.join(args)})")
+
+
+def _logits_first(call: cst.Call, here: str) -> Rewritten:
+    """A cross entropy without the names that its arguments need since TensorFlow 1.0."""
+    if len(call.args) < 2 or any(arg.keyword or arg.star for arg in call.args[:2]):
+        return None
+    logits, labels, *rest = call.args
+    return call.with_changes(args=[_named(logits, "logits"), _named(labels, "labels"), *rest])
+
+
+def _labels_last(call: cst.Call, here: str) -> Rewritten:
+    """A sampled loss whose labels came behind the inputs, as their names say."""
+    given = [text_of(arg.value) for arg in call.args[:4] if not arg.keyword and not arg.star]
+    if len(given) < 4 or "label" in given[2] or "label" not in given[3]:
+        return None
+    weights, biases, inputs, labels, *rest = call.args
+    second = inputs.with_changes(comma=labels.comma)
+    return call.with_changes(
+        args=[weights, biases, labels.with_changes(comma=inputs.comma), second, *rest]
+    )
+
+
+_NORMALIZED = ("t", "m", "v", "beta", "gamma", "variance_epsilon", "scale_after_normalization")
+
+
+def _normalized(call: cst.Call, here: str) -> Rewritten:
+    given = _by_name(call, (*_NORMALIZED, "name"))
+    if given is None or not set(_NORMALIZED) <= given.keys() <= {*_NORMALIZED, "name"}:
+        return None
+    is_scaled = given.pop("scale_after_normalization")
+    if is_scaled not in ("True", "False"):
+        return None
+    if is_scaled == "False":
+        given["gamma"] = "None"
+    args = [given[name] for name in _NORMALIZED[:-1]]
+    args += [f"name={name}" for name in filter(None, [given.get("name")])]
+    return cst.parse_expression(f"{here}.nn.batch_normalization({', '.join(args)})")
+
+
+def _sliced(call: cst.Call, here: str) -> Rewritten:
+    """`strided_slice(x, [0, i], [2, j])`, which is `x[0:2, i:j]`."""
+    given = _by_name(call, ("input_", "begin", "end", "strides"))
+    if given is None or not {"input_", "begin", "end"} <= given.keys() <= {
+        *("input_", "begin", "end", "strides")
+    }:
+        return None
+    bounds = [cst.parse_expression(given.get(n, "None")) for n in ("begin", "end", "strides")]
+    ends = [each.elements for each in bounds if isinstance(each, cst.List)]
+    sizes = {len(each) for each in ends}
+    if len(ends) < 2 + ("strides" in given) or len(sizes) != 1 or 0 in sizes:
+        return None
+    axes = zip(*[[text_of(element.value) for element in each] for each in ends], strict=True)
+    written = ", ".join(":".join(axis) for axis in axes)
+    x = given["input_"]
+    if not isinstance(cst.parse_expression(x), cst.Name | cst.Attribute | cst.Call | cst.Subscript):
+        x = f"({x})"
+    return cst.parse_expression(f"{x}[{written}]")
+
+
+# Sequences
+
+
+def _decoder(call: cst.Call, here: str) -> Rewritten:
+    """A decoder that is given all of its inputs."""
+    given = _by_name(call, ("decoder_inputs", "initial_state", "cell", "loop_function", "scope"))
+    order = ("cell", "decoder_inputs", "initial_state")
+    if given is None or not set(order) <= given.keys() <= {*order, "loop_function", "scope"}:
+        return None
+    if given.get("loop_function", "None") != "None":
+        return None
+    cell, inputs, state = [given[name] for name in order]
+    return cst.parse_expression(f"{here}.nn.static_rnn({cell}, {inputs}, initial_state={state})")
+
+
+def _loss_by_example(call: cst.Call, here: str) -> Rewritten:
+    """The loss of one step, whose examples all count one."""
+    order = ("logits", "targets", "weights")
+    given = _by_name(call, (*order, "num_decoder_symbols"))
+    if given is None or not set(order) <= given.keys() <= {*order, "num_decoder_symbols"}:
+        return None
+    lists = [cst.parse_expression(given[name]) for name in order]
+    ones = []
+    for each in lists:
+        if not isinstance(each, cst.List) or len(each.elements) != 1:
+            return None
+        ones.append(each.elements[0].value)
+    logits, targets, weights = ones
+    if not isinstance(weights, cst.Call) or dotted(weights.func) != f"{here}.ones":
+        return None
+    return cst.parse_expression(
+        f"{here}.nn.sparse_softmax_cross_entropy_with_logits("
+        f"labels={text_of(targets)}, logits={text_of(logits)})"
+    )
 
 
 def _batched(call: cst.Call, here: str) -> Rewritten:
@@ -322,18 +456,32 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "Session": _session,
     "app.run": _main,
     "batch_matmul": _batched,
-    "concat": _axis_last,
+    "concat": partial(_axis_last, _CONCAT),
+    "contrib.layers.avg_pool2d": partial(
+        _layer, _POOLING._replace(path="layers.average_pooling2d")
+    ),
     "contrib.layers.batch_norm": partial(_layer, _BATCH_NORM),
     "contrib.layers.conv2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.convolution2d": partial(_layer, _CONVOLUTION),
     "contrib.layers.fully_connected": partial(_layer, _DENSE),
     "contrib.layers.linear": partial(_layer, _DENSE._replace(defaults={})),
+    "contrib.layers.max_pool2d": partial(_layer, _POOLING),
     "contrib.layers.relu": partial(_layer, _DENSE),
+    "contrib.legacy_seq2seq.rnn_decoder": _decoder,
+    "contrib.legacy_seq2seq.sequence_loss_by_example": _loss_by_example,
     "get_collection": _collected,
     "get_variable": _variable,
     "nn.DropoutWrapper": _dropout_cell,
+    "nn.batch_norm_with_global_normalization": _normalized,
     "nn.dropout": _dropout,
-    "split": _axis_last,
+    "nn.nce_loss": _labels_last,
+    "nn.sampled_softmax_loss": _labels_last,
+    "nn.sigmoid_cross_entropy_with_logits": _logits_first,
+    "nn.softmax_cross_entropy_with_logits": _logits_first,
+    "nn.sparse_softmax_cross_entropy_with_logits": _logits_first,
+    "op_scope": _early_scope,
+    "split": partial(_axis_last, _SPLIT),
+    "strided_slice": _sliced,
     "string_split": _string_split,
     "train.BytesList": _only,
     "train.Example": _only,
@@ -344,5 +492,6 @@ CALLS: Mapping[str, Callable[[cst.Call, str], Rewritten]] = {
     "trainable_variables": lambda call, here: _variables(
         ["trainable=True", *_arguments(call)], here
     ),
+    "variable_op_scope": _early_scope,
     "variable_scope": _scope,
 }

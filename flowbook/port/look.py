@@ -10,7 +10,16 @@ from flowbook.port.calls import dotted
 
 MODULES = ("tensorflow", "tensorflow.compat.v1")
 # Parts of TensorFlow 1 that programs import by names of their own.
-_PARTS = ("contrib.framework", "contrib.layers", "contrib.rnn", "contrib.slim", "nn.rnn_cell")
+_PARTS = (
+    *("contrib.framework", "contrib.layers", "contrib.legacy_seq2seq", "contrib.rnn"),
+    *("contrib.slim", "models.rnn.rnn", "models.rnn.rnn_cell", "models.rnn.seq2seq"),
+    *("nn.rnn_cell", "python.ops.rnn", "python.ops.rnn_cell", "python.ops.seq2seq"),
+)
+_CELLS = (
+    *("BasicLSTMCell", "BasicRNNCell", "DropoutWrapper", "GRUCell", "LSTMCell", "MultiRNNCell"),
+    "ResidualWrapper",
+)
+_SESSIONS = ("InteractiveSession", "Session", "managed_session")
 # What a session was told, which configures itself.
 _CONFIGURATIONS = ("ConfigProto", "GPUOptions")
 
@@ -23,6 +32,9 @@ class Look(cst.CSTVisitor):
         sessions: the names of sessions, with the functions that make them; "" is the module.
         writers: the names of what writes summaries.
         assigned: the names that are given values.
+        cells: the names of recurrent cells, and of what makes them.
+        makes: how many sessions it makes.
+        ran: what functions run that they are handed, by the functions' names.
         has_examples: whether it makes examples of TensorFlow's.
         is_imported: whether it imports anything of TensorFlow's.
         is_taken: whether something is called "fb" already.
@@ -35,6 +47,10 @@ class Look(cst.CSTVisitor):
         self.has_examples = False
         self.is_imported = False
         self.assigned: set[str] = set()
+        self.cells: set[str] = set()
+        self.makes = 0
+        self.ran: dict[str, set[str]] = {}
+        self._handed: list[set[str]] = [set()]
         self._made: set[str] = set()
         self._configured: Counter[str] = Counter()
         self._uses: Counter[str] = Counter()
@@ -77,10 +93,14 @@ class Look(cst.CSTVisitor):
     def visit_Assign(self, node: cst.Assign) -> None:
         """Note sessions, writers, and what sessions are told."""
         target = node.targets[0].target
+        if self.part(node):
+            self.aliases[dotted(target)] = self.part(node)
         if _is_session(node.value):
             for each in node.targets:
                 self._note_session(each.target)
         made = _last(node.value.func) if isinstance(node.value, cst.Call) else ""
+        if made in _CELLS or _last(node.value) in _CELLS:
+            self.cells.update(dotted(each.target) for each in node.targets)
         if made in _CONFIGURATIONS:
             self._made.add(dotted(target))
         if made in ("FileWriter", "SummaryWriter"):
@@ -88,6 +108,22 @@ class Look(cst.CSTVisitor):
         self.has_examples = self.has_examples or made == "Example"
         # It is told more by its attributes.
         self._configured[dotted(target).partition(".")[0]] += 1
+
+    def part(self, node: cst.Assign) -> str:
+        """The part of TensorFlow that a statement of the module gives a name; empty if none."""
+        name, _, path = dotted(node.value).partition(".")
+        is_named = len(node.targets) == 1 and isinstance(node.targets[0].target, cst.Name)
+        is_part = path in (*_PARTS, "logging") and self.aliases.get(name) == ""
+        return path if is_named and is_part else ""
+
+    def visit_Call(self, node: cst.Call) -> None:
+        """Note sessions that are made, and those that functions are handed."""
+        self.makes += _is_session(node)
+        ran = dotted(node.func.value) if isinstance(node.func, cst.Attribute) else ""
+        is_run = _last(node.func) == "run" and bool(node.args) and node.args[0].keyword is None
+        is_handed = ran.startswith("self.") or ran in self._handed[-1]
+        if is_run and is_handed and "sess" in ran.lower():
+            self.ran.setdefault(self._functions[-1], set()).add(ran)
 
     def visit_Arg(self, node: cst.Arg) -> None:
         """Note what a session is told."""
@@ -102,10 +138,12 @@ class Look(cst.CSTVisitor):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """What follows is in it."""
         self._functions.append(node.name.value)
+        self._handed.append({param.name.value for param in node.params.params})
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef) -> None:
         """What follows is outside of it."""
         self._functions.pop()
+        self._handed.pop()
 
     def _note_session(self, target: cst.CSTNode) -> None:
         if isinstance(target, cst.Name):
@@ -113,7 +151,7 @@ class Look(cst.CSTVisitor):
 
 
 def _is_session(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Call) and _last(node.func) in ("Session", "InteractiveSession")
+    return isinstance(node, cst.Call) and _last(node.func) in _SESSIONS
 
 
 def _last(node: cst.BaseExpression) -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, NamedTuple
 
+from flowbook._renamed import IN_CONTRIB, OF_COLLECTIONS
 from flowbook.graph.definition.keywords import GONE, RENAMED, hint_for
 
 # Where TensorFlow 1 has names that are found in another namespace here.
@@ -21,7 +22,13 @@ _MOVED = {
     "contrib.rnn": "nn",
     "lookup.experimental": "lookup",
     "contrib.slim": "contrib.layers",
+    "inv": "reciprocal",
+    "models.rnn": "python.ops",
     "nn.rnn_cell": "nn",
+    "nn.seq2seq": "contrib.legacy_seq2seq",
+    "python.ops.rnn": "nn",
+    "python.ops.rnn_cell": "nn",
+    "python.ops.seq2seq": "contrib.legacy_seq2seq",
     "python_io.TFRecordWriter": "train.RecordWriter",
     "python_io.tf_record_iterator": "train.read_records",
 }
@@ -86,8 +93,19 @@ def spelling(path: str) -> Spelling:
         try:
             found = getattr(found, part)
         except AttributeError as error:
-            return _from(str(error).partition(_USE)[2], part, ".".join(parts[position + 1 :]))
+            rest = ".".join(parts[position + 1 :])
+            instead = _of_contrib(rest) if part == "contrib" else str(error).partition(_USE)[2]
+            if part == "GraphKeys":
+                instead = OF_COLLECTIONS.get(rest, instead)
+            return _from(instead, part, rest if part != "contrib" else "")
     return Spelling(path)
+
+
+def _of_contrib(path: str) -> str:
+    """What there is for a name of TensorFlow 1's `contrib`."""
+    while path and path not in IN_CONTRIB:
+        path = path.rpartition(".")[0]
+    return IN_CONTRIB[path]
 
 
 def _from(instead: str, name: str, rest: str) -> Spelling:
@@ -127,4 +145,5 @@ def keyword(path: str, given: str) -> Spelling:
         return Spelling(renamed[0])
     if GONE.get(given, "").startswith("leave it out") or path == "Session":
         return Spelling("")
-    return Spelling(None, hint_for(given, list(parameters)) or "")
+    hint = hint_for(given, list(parameters)) or "there is no such argument"
+    return Spelling(None, hint)

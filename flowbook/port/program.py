@@ -9,18 +9,23 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from flowbook._renamed import INSTEAD
 from flowbook.port import names
 from flowbook.port.calls import CALLS, Rewritten, dotted, first, text_of, with_args, with_order
 from flowbook.port.flags import is_flag, with_argparse, with_import
 from flowbook.port.look import MODULES, Look, imported
 from flowbook.port.report import Left, Ported
+from flowbook.port.supervisors import Supervised, supervised
 from flowbook.port.templates import Shared, shared_functions
 
 _WRITES = ("assign", "assign_add", "assign_sub")
 # Keywords that mean nothing here, if this is what they are given.
 _ALWAYS = {"state_is_tuple": "True"}
+_PURE = ("enumerate", "len", "range", "reversed", "zip")
+_SHARED = f"get_variable_scope: {INSTEAD['get_variable_scope']}"
 # What is told to a writer of summaries, which here sees to it itself.
 _WRITERS = ("add_graph", "add_summary", "flush")
+_MERGES = ("merge_all_summaries", "merge_summary", "summary.merge", "summary.merge_all")
 _LOGGED = ("debug", "error", "fatal", "info", "warn", "warning")
 # What flags have, and what argparse gives has not.
 _OF_FLAGS = ("__flags", "_parse_flags", "flag_values_dict")
@@ -66,7 +71,11 @@ def ported(text: str) -> Ported:
     if not look.aliases and not look.is_imported:
         return Ported(text, [])
     wrapper = MetadataWrapper(module)
-    porter = _Porter(look, shared_functions(wrapper.module, look.aliases))
+    porter = _Porter(
+        look,
+        shared_functions(wrapper.module, look.aliases),
+        supervised(wrapper.module, look.aliases),
+    )
     changed = wrapper.visit(porter)
     if porter.is_logging:
         changed = with_import(changed, "logging")
@@ -91,12 +100,17 @@ class _Porter(cst.CSTTransformer):
 
     METADATA_DEPENDENCIES = (PositionProvider,)
 
-    def __init__(self, look: Look, shared: dict[str, Shared]) -> None:
+    def __init__(
+        self, look: Look, shared: dict[str, Shared], supervisor: Supervised | None
+    ) -> None:
         super().__init__()
         self._aliases = look.aliases
         names_ = {name for name, _ in look.sessions}
         self._session = names_.pop() if len(names_) == 1 else ""
         self._has_session = {function for _, function in look.sessions}
+        self._look = look
+        self._supervised = supervisor
+        self._needless_ifs: set[cst.CSTNode] = set()
         self._functions = [""]
         self._shared = shared
         self._configurations = look.configurations
@@ -113,6 +127,9 @@ class _Porter(cst.CSTTransformer):
 
     def _line(self, node: cst.CSTNode) -> int:
         return self.get_metadata(PositionProvider, node).start.line
+
+    def _last_line(self, node: cst.CSTNode) -> int:
+        return self.get_metadata(PositionProvider, node).end.line
 
     def _leave_to_a_person(self, node: cst.CSTNode, text: str) -> None:
         self.left.append(Left(self._line(node), text))
@@ -154,8 +171,10 @@ class _Porter(cst.CSTTransformer):
         if found:
             return self._imported("" in found.values())
         path = dotted(original_node.module)
-        if path.partition(".")[0] == "tensorflow":
-            self._leave_to_a_person(original_node, f"{path}: there is no such module")
+        package, _, rest = path.partition(".")
+        if package == "tensorflow":
+            instead = names.spelling(rest).instead or "there is no such module"
+            self._leave_to_a_person(original_node, f"{path}: {instead}")
         return updated_node
 
     def _imported(self, is_whole: bool = False) -> cst.BaseSmallStatement:
@@ -182,6 +201,10 @@ class _Porter(cst.CSTTransformer):
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
         """A name of TensorFlow's, or an attribute of what it gave."""
+        if self._supervised:
+            written = self._supervised.in_place_of(original_node, self.here)
+            if written is not None:
+                return written
         path = self._path(original_node)
         if path.removeprefix("logging.") in _LOGGED and path.startswith("logging."):
             self.is_logging = True
@@ -209,9 +232,18 @@ class _Porter(cst.CSTTransformer):
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         """A call of TensorFlow's, or of a method of what it gave."""
+        if self._supervised:
+            written = self._supervised.in_place_of(original_node, self.here)
+            if written is not None:
+                self._begun.add(self._functions[-1])
+                return written
         path = self._path(original_node.func)
         if path:
             return self._called(path, original_node, updated_node)
+        if dotted(original_node.func) in self._look.cells:
+            updated_node = with_args(
+                updated_node, [a for a in updated_node.args if not _is_always(a)]
+            )
         shared = self._shared.get(dotted(original_node.func))
         if shared is not None:
             return shared.called(updated_node)
@@ -233,11 +265,19 @@ class _Porter(cst.CSTTransformer):
         found = names.spelling(path)
         if found.path is None:
             written = self._written(found.instead, updated)
-            if written is not None:
-                self.left.remove(Left(self._line(original), _told(path, found.instead)))
-                return written
-            return updated
+            is_told = Left(self._line(original), _told(path, found.instead))
+            of_inside = self.left[self._told_before[original] :]
+            is_key_told = any(e.text.startswith("GraphKeys.") for e in of_inside)
+            if written is not None or (path.endswith("_collection") and is_key_told):
+                self.left.remove(is_told)
+            return updated if written is None else written
         args = []
+        sharing = [a for a in original.args if self._is_scopes_own(a)]
+        if sharing:
+            # Cells have variables of their own, and share them by being called again.
+            kept = [a for a, o in zip(updated.args, original.args, strict=True) if o not in sharing]
+            updated = with_args(updated, kept)
+            self.left = [e for e in self.left if e != Left(self._line(sharing[0]), _SHARED)]
         for arg in with_order(updated, names.order(found.path)).args:
             if arg.keyword is not None:
                 spelt = names.keyword(found.path, arg.keyword.value)
@@ -259,11 +299,23 @@ class _Porter(cst.CSTTransformer):
             return cst.parse_expression(f"{text_of(call)}[0]")
         return call
 
+    def _is_scopes_own(self, arg: cst.Arg) -> bool:
+        """Whether it is `reuse=tf.get_variable_scope().reuse`, which is so without it."""
+        is_reuse = arg.keyword is not None and arg.keyword.value == "reuse"
+        return is_reuse and m.matches(
+            arg.value, m.Attribute(m.Call(m.MatchIfTrue(self._is_scope)), m.Name("reuse"))
+        )
+
+    def _is_scope(self, function: cst.CSTNode) -> bool:
+        if not isinstance(function, cst.Name | cst.Attribute):
+            return False
+        return self._path(function) == "get_variable_scope"
+
     def _rewritten(self, path: str, original: cst.Call, updated: cst.Call) -> Rewritten:
         """What takes the place of a call whose arguments decide about it."""
         if path in ("summary.FileWriter", "train.SummaryWriter"):
             return self._writer(updated)
-        if path == "summary.merge_all" and len(self._writers) == 1:
+        if path in _MERGES and (len(self._writers) == 1 or self._supervised):
             return cst.parse_expression("[]")  # What trains gives them.
         if path.endswith("Session"):
             self._begun.add(self._functions[-1])
@@ -272,11 +324,19 @@ class _Porter(cst.CSTTransformer):
 
     def _writer(self, call: cst.Call) -> Rewritten:
         """What records summaries, of the one session that has been made by then."""
-        if not self._session or not self._begun & {"", self._functions[-1]}:
+        session = self._handed()
+        if self._session and self._begun & {"", self._functions[-1]}:
+            session = self._session
+        if not session:
             return None
         if len(self._writers) != 1 or not call.args or call.args[0].star:
             return None
-        return cst.parse_expression(f"{self._session}.summarize(to={text_of(call.args[0].value)})")
+        return cst.parse_expression(f"{session}.summarize(to={text_of(call.args[0].value)})")
+
+    def _handed(self) -> str:
+        """The one session that the program makes, as the function calls it that is handed it."""
+        ran = self._look.ran.get(self._functions[-1], set())
+        return next(iter(ran)) if len(ran) == 1 and self._look.makes == 1 else ""
 
     def _written(self, instead: str, call: cst.Call) -> cst.BaseExpression | None:
         """The expression that the table has in place of a call, if that is all it says."""
@@ -336,12 +396,14 @@ class _Porter(cst.CSTTransformer):
         if method == "initialized_value" and not updated.args:
             return func.with_changes(attr=cst.Name("value"))
         if method == "eval" or (method == "run" and is_only_fed):
-            is_there = bool(self._session and self._has_session & {"", self._functions[-1]})
-            if not is_only_fed or not (given or is_there):
+            session_here = given or self._handed()
+            if self._session and self._has_session & {"", self._functions[-1]}:
+                session_here = given or self._session
+            if not is_only_fed or not session_here:
                 self._leave_to_a_person(original, f"{method}: sess.run(...), of the session there")
                 return updated
             updated = updated.with_changes(
-                func=cst.parse_expression(f"{given or self._session}.run"),
+                func=cst.parse_expression(f"{session_here}.run"),
                 args=[first(value, bool(feeds)), *updated.args],
             )
         if method in ("run", "eval", "partial_run"):
@@ -367,6 +429,8 @@ class _Porter(cst.CSTTransformer):
         call = node.value
         if not isinstance(call, cst.Call):
             return False
+        if self._supervised and self._supervised.is_needless(call):
+            return True
         writer, _, method = dotted(call.func).rpartition(".")
         if method in _WRITERS and self._writers == {writer}:
             return True
@@ -379,11 +443,68 @@ class _Porter(cst.CSTTransformer):
     def leave_Assign(
         self, original_node: cst.Assign, updated_node: cst.Assign
     ) -> cst.BaseSmallStatement:
-        """What a session was told becomes `pass`."""
+        """What a session was told becomes `pass`, and so does another name for a part."""
         return cst.Pass() if self._is_configuration(original_node) else updated_node
 
     def _is_configuration(self, node: cst.Assign) -> bool:
-        return dotted(node.targets[0].target).partition(".")[0] in self._configurations
+        is_told = dotted(node.targets[0].target).partition(".")[0] in self._configurations
+        is_supervisor = self._supervised is not None and self._supervised.made is node
+        return is_told or is_supervisor or bool(self._look.part(node))
+
+    def visit_For(self, node: cst.For) -> None:
+        """Steps of a recurrent network share what their cell has, without being told so."""
+        told = m.If(
+            body=m.IndentedBlock([m.SimpleStatementLine([m.Expr(self._reusing)])]), orelse=None
+        ) | m.If(body=m.SimpleStatementSuite([m.Expr(self._reusing)]), orelse=None)
+        begins = [each for each in node.body.body if m.matches(each, told)]
+        calls = {
+            call
+            for each in node.body.body
+            if each not in begins
+            for call in m.findall(each, m.Call())
+        }
+        if all(isinstance(call, cst.Call) and self._shares_itself(call) for call in calls):
+            self._needless_ifs.update(begins)
+
+    @property
+    def _reusing(self) -> m.Call:
+        scope = m.Name() | m.Call(m.MatchIfTrue(self._is_scope), args=[])
+        return m.Call(m.Attribute(scope, m.Name("reuse_variables")), args=[])
+
+    def _shares_itself(self, call: cst.Call) -> bool:
+        """Whether a call makes no variables but those of a cell."""
+        called = dotted(call.func)
+        path = self._path(call.func)
+        if path:
+            return not re.match(r"contrib|layers|get_variable|Variable|nn\.\w*rnn", path)
+        return called in (*self._look.cells, *_PURE) or called.endswith(".append")
+
+    def leave_If(
+        self, original_node: cst.If, updated_node: cst.If
+    ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
+        """What a supervisor would end does not end, and what shares itself is not told to."""
+        lines = range(self._line(original_node), self._last_line(original_node) + 1)
+        is_said = any(line.comment for line in original_node.leading_lines)
+        if original_node in self._needless_ifs:
+            self.left = [each for each in self.left if each.line not in lines]
+            if is_said:
+                above = original_node.leading_lines
+                return cst.FlattenSentinel([cst.SimpleStatementLine([cst.Pass()], above)])
+            return cst.RemoveFromParent()
+        was_asked = isinstance(original_node.test, cst.Call) and self._supervised is not None
+        is_ever = not m.matches(updated_node.test, m.Name("False"))
+        if is_ever or is_said or not was_asked or updated_node.orelse:
+            return updated_node
+        return cst.RemoveFromParent()
+
+    def leave_UnaryOperation(
+        self, original_node: cst.UnaryOperation, updated_node: cst.UnaryOperation
+    ) -> cst.BaseExpression:
+        """A loop that a supervisor does not end has no condition."""
+        was_asked = isinstance(original_node.expression, cst.Call)
+        if was_asked and m.matches(updated_node, m.UnaryOperation(m.Not(), m.Name("False"))):
+            return cst.Name("True")
+        return updated_node
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
@@ -402,6 +523,8 @@ class _Porter(cst.CSTTransformer):
         """A session is no default for what stands in the block: it is named wherever it runs."""
         for item in original_node.items:
             self._look_at_scope(item, original_node.body)
+            if self._supervised and self._supervised.gives(item):
+                updated_node = _begun_with(updated_node, self._supervised.begin())
         kept = [item for item in updated_node.items if not self._is_default_session(item.item)]
         if len(kept) == len(updated_node.items) or any(i.asname for i in updated_node.items):
             return updated_node
@@ -439,6 +562,17 @@ class _Porter(cst.CSTTransformer):
         lines = [self._line(node) for node in (shared.scope, *begin)]
         self.left = [e for e in self.left if e.line not in lines]
         return shared.defined(updated_node, self.here)
+
+
+def _begun_with(block: cst.With, begin: Sequence[cst.BaseStatement]) -> cst.With:
+    body = block.body
+    assert isinstance(body, cst.IndentedBlock)
+    return block.with_changes(body=body.with_changes(body=[*begin, *body.body]))
+
+
+def _is_always(arg: cst.Arg) -> bool:
+    """Whether it says what is so in any case."""
+    return arg.keyword is not None and text_of(arg.value) == _ALWAYS.get(arg.keyword.value)
 
 
 def _told(path: str, instead: str) -> str:

@@ -115,6 +115,88 @@ def ported(text: str, is_whole: bool = True) -> str:
             "float_list=tf.train.FloatList(value=v))}))\nw.write(e.SerializeToString())",
             "e = {'x': [float(value) for value in v]}\nw.write(fb.serialize_example(e))",
         ),
+        # Of TensorFlow's first versions.
+        ("tf.inv(x)", "fb.reciprocal(x)"),
+        ("tf.concat(axis, [x, y])", "fb.concat([x, y], axis)"),
+        ("tf.concat(concat_dim=1, values=x)", "fb.concat(x, 1)"),
+        ("tf.split(1, num_split=3, value=x)", "fb.split(x, 3, 1)"),
+        ("tf.op_scope([x], name, 'a')", "fb.name_scope(name, 'a', values=[x])"),
+        ("tf.variable_op_scope([x], None, 'a')", "fb.name_scope(None, 'a', values=[x])"),
+        ("tf.variable_scope(None, 'a')", "fb.name_scope(None, 'a')"),
+        ("tf.nn.rnn(c, x, s)", "fb.nn.static_rnn(c, x, initial_state=s)"),
+        ("tf.image_summary('a', x, max_images=3)", "fb.summary.image('a', x, max_outputs=3)"),
+        ("tf.cond(p, fn1=f, fn2=g)", "fb.cond(p, true_fn=f, false_fn=g)"),
+        ("tf.nn.nce_loss(w, b, x, labels, 8, 50)", "fb.nn.nce_loss(w, b, labels, x, 8, 50)"),
+        ("tf.nn.nce_loss(w, b, labels, x)", "fb.nn.nce_loss(w, b, labels, x)"),
+        (
+            "tf.nn.softmax_cross_entropy_with_logits(x, y)",
+            "fb.nn.softmax_cross_entropy_with_logits(logits=x, labels=y)",
+        ),
+        (
+            "tf.nn.batch_norm_with_global_normalization(x, m, v, b, g, 0.1, True)",
+            "fb.nn.batch_normalization(x, m, v, b, g, 0.1)",
+        ),
+        (
+            "tf.nn.batch_norm_with_global_normalization(x, m, v, b, g, 0.1, False)",
+            "fb.nn.batch_normalization(x, m, v, b, None, 0.1)",
+        ),
+        (
+            "tf.get_variable('b', [3], initializer=tf.zeros_initializer)",
+            "fb.Variable(lambda: fb.initializers.zeros()([3], fb.float32), name='b')",
+        ),
+        (
+            "tf.nn.seq2seq.sequence_loss_by_example([x], [y], [tf.ones([3])], 9)",
+            "fb.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=x)",
+        ),
+        (
+            "tf.nn.seq2seq.rnn_decoder(x, s, c, scope='a')",
+            "fb.nn.static_rnn(c, x, initial_state=s)",
+        ),
+        ("tf.strided_slice(x, [0, i], [j, -1])", "x[0:j, i:-1]"),
+        ("tf.strided_slice(x + y, [0], [4], [2])", "(x + y)[0:4:2]"),
+        (
+            "tf.contrib.layers.max_pool2d(x, 3)",
+            "fb.layers.max_pooling2d(x, pool_size=3, strides=2)",
+        ),
+        ("slim = tf.contrib.slim\nslim.flatten(x)", "fb.layers.flatten(x)"),
+        ("log = tf.logging\nlog.info('a')", "import flowbook as fb\nlogging.info('a')"),
+        (
+            "c = tf.nn.rnn_cell.GRUCell\nc(3, state_is_tuple=True)",
+            "c = fb.layers.gru_cell\nc(3)",
+        ),
+        (
+            "c = tf.nn.rnn_cell.GRUCell(3, reuse=tf.get_variable_scope().reuse)",
+            "c = fb.layers.gru_cell(3)",
+        ),
+        (
+            "c = tf.nn.rnn_cell.GRUCell(3)\nfor i in range(9):\n  # The same.\n"
+            "  if i > 0: tf.get_variable_scope().reuse_variables()\n  y, s = c(x, s)\n",
+            "c = fb.layers.gru_cell(3)\nfor i in range(9):\n  # The same.\n  pass\n"
+            "  y, s = c(x, s)\n",
+        ),
+        (
+            "c = tf.nn.rnn_cell.GRUCell(3)\nfor i in range(9):\n"
+            "  if i > 0: tf.get_variable_scope().reuse_variables()\n  y, s = c(x, s)\n",
+            "c = fb.layers.gru_cell(3)\nfor i in range(9):\n  y, s = c(x, s)\n",
+        ),
+        (
+            "def g():\n  s = tf.Session()\ndef f(self):\n  self.sess.run(y)\n  x.eval()",
+            "def g():\n  s = fb.Session()\ndef f(self):\n  self.sess.run(y)\n  self.sess.run(x)",
+        ),
+        (
+            "v = tf.train.Supervisor(logdir='a')\nwith v.managed_session() as s:\n"
+            "  while not v.should_stop():\n    s.run(x, feed_dict=f)\nv.stop()\n",
+            "with fb.Session(checkpoint='a') as s:\n  s.checkpoint(to='a', seconds=600)\n"
+            "  while True:\n    s.run(x, feeds=f)\n",
+        ),
+        (
+            "v = tf.train.Supervisor(logdir=d, saver=o, save_model_secs=9)\n"
+            "with v.managed_session('') as s:\n  if v.should_stop():\n    pass\n"
+            "  v.saver.save(s, p, v.global_step)\n",
+            "with fb.Session(checkpoint=d) as s:\n  if d:\n"
+            "    s.checkpoint(to=d, seconds=9, saver=o)\n"
+            "  o.save(s, p, fb.train.get_or_create_global_step())\n",
+        ),
         ("except_ = tf.errors.OutOfRangeError", "except_ = fb.errors.OutOfRangeError"),
     ],
 )
@@ -131,7 +213,7 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("with tf.variable_scope('a', reuse=True):\n    pass", 2, "variable_scope: fb.name_scope"),
         ("tf.summary.merge_all()", 2, "summary.merge_all: sess.summarize()"),
         ("tf.summary.FileWriter(path)", 2, "summary.FileWriter: sess.summarize(to=path)"),
-        ("tf.contrib.seq2seq.Helper()", 2, "contrib.seq2seq.Helper: fb.layers, fb.nn"),
+        ("tf.contrib.nonsense.Helper()", 2, "contrib.nonsense.Helper: fb.layers, fb.nn"),
         ("tf.nn.rnn_cell.LSTMCell(8, state_is_tuple=False)", 2, "state_is_tuple= of layers.lstm"),
         ("tf.nn.rnn_cell.LSTMCell(8, reuse=True)", 2, "reuse= of layers.lstm_cell: give the"),
         ("with tf.variable_scope('a') as s:\n  s.reuse_variables()", 3, "reuse_variables: fb.tem"),
@@ -145,9 +227,29 @@ def test_a_spelling_that_is_sure(before: str, after: str) -> None:
         ("tf.app.flags.FLAGS.a", 2, "flags: Python's argparse"),
         ("F = tf.flags\nuse(F)", 2, "flags: Python's argparse"),
         ("FLAGS = tf.flags.FLAGS\nFLAGS._parse_flags()", 3, "FLAGS._parse_flags: vars(FLAGS)"),
-        ("from tensorflow.examples import mnist", 2, "tensorflow.examples: there is no such"),
+        ("from tensorflow.examples import mnist", 2, "tensorflow.examples: data from elsewhere"),
+        ("from tensorflow.python import x", 2, "tensorflow.python: there is no such module"),
+        (
+            "tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)",
+            2,
+            "fb.layers.regularization_loss",
+        ),
         ("tf.nonsense(1)", 2, "nonsense: there is no such name"),
-        ("tf.nn.softmax(x, nonsense=1)", 2, "nonsense= of nn.softmax"),
+        ("tf.nn.softmax(x, nonsense=1)", 2, "nonsense= of nn.softmax: there is no such argument"),
+        ("tf.contrib.seq2seq.Helper()", 2, "contrib.seq2seq.Helper: fb.nn.dynamic_rnn"),
+        ("tf.nn.seq2seq.rnn_decoder(x, s, c, f)", 2, "contrib.legacy_seq2seq.rnn_decoder: fb.nn"),
+        ("tf.strided_slice(x, b, e)", 2, "strided_slice: x[begin:end:step]"),
+        ("def f(s):\n  s.run(y)\n  x.eval()", 4, "eval: sess.run(...)"),
+        (
+            "def g():\n  s = tf.Session()\ndef f(env):\n  env.run(y)\n  x.eval()",
+            *(6, "eval: sess.run(...)"),
+        ),
+        ("s = tf.train.Supervisor(logdir=d)\nf(s)", 2, "train.Supervisor: fb.Session(checkpoint="),
+        ("s = tf.train.Supervisor(d, summary_op=o)", 2, "train.Supervisor: fb.Session(checkpoint="),
+        (
+            "for i in n:\n  if i: tf.get_variable_scope().reuse_variables()\n  f(i)",
+            *(3, "get_variable_scope: fb.template"),
+        ),
     ],
 )
 def test_what_is_not_sure_is_listed_by_its_line(text: str, line: int, said: str) -> None:
@@ -342,3 +444,11 @@ def test_what_takes_the_place_of_each_renamed_name_exists() -> None:
     assert len(told) < len(spelt) / 2
     for name in set(re.findall(r"\bfb\.([\w.]+)\(", result.text)) - told:
         assert functools.reduce(getattr, name.split("."), fb), name
+
+
+@requires(module="libcst")
+def test_a_collection_is_listed_once() -> None:
+    from flowbook.port.program import ported as port
+
+    result = port(IMPORT + "x = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)\n")
+    assert len(result.left) == 1

@@ -76,6 +76,7 @@ _named: dict[str, Session] = {}
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
     "as_default": "the session's name, as in sess.run(...)",
+    "eval": "sess.run(fetches, feeds)",
     "graph_def": "sess.graph",
     "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
 }
@@ -263,7 +264,7 @@ class Session:
             self.extend()
         try:
             call = self._calls.known[spelling(fetches, feeds)]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):  # An array where a dict belongs is ambiguous.
             if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, hides_frames(expanded)(feeds), timeout=timeout)
             call = self._prepare(fetches, feeds)

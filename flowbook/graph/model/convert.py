@@ -94,6 +94,8 @@ def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     except InvalidTypeError as error:  # What `__array__` of a tensor in a list raises.
         raise (_not_packed(value) if isinstance(value, list | tuple) else error) from None
     except ValueError as error:
+        if "inhomogeneous" in str(error):
+            raise _uneven() from None
         raise InvalidArgumentError(f"not an array: {error}") from None
     except OverflowError:
         raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
@@ -177,10 +179,17 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return result
 
 
+def _uneven() -> InvalidArgumentError:
+    return InvalidArgumentError(
+        "not an array: the lists in it differ in length",
+        hint="pad them to one length, and give their lengths beside them",
+    )
+
+
 def _nested(array: np.ndarray[Any, Any]) -> InvalidArgumentError:
     """The error for lists or arrays as the elements of an array."""
     if len({np.size(item) for item in array.flat}) > 1:
-        return InvalidArgumentError("not an array: the lists in it differ in length")
+        return _uneven()
     return InvalidArgumentError(
         "not an array: its elements are lists or arrays themselves",
         hint="np.stack(np.asarray(value)) makes one array of them",

@@ -206,21 +206,41 @@ class Arithmetic:
         )
 
 
-# What TensorFlow 1 and NumPy have as attributes, of which there is one way here.
+# What TensorFlow 1, NumPy and PyTorch have as attributes, of which there is one way here.
 _ELSEWHERE = {
     "T": "fb.transpose(tensor)",
     "assign": "fb.assign_slice(variable, key, value) for variable[key]",
     "astype": "fb.cast(tensor, dtype)",
+    "backward": "fb.gradients(tensor, variables), or minimize(tensor) of an optimizer",
+    "cpu": "sess.run(tensor, feeds), whose arrays are the host's",
+    "cuda": "with fb.device('/device:gpu:0'): around what builds it",
+    "detach": "fb.stop_gradient(tensor)",
+    "dim": "tensor.shape.rank",
     "eval": "sess.run(tensor, feeds)",
+    "expand": "fb.broadcast_to(tensor, shape)",
+    "flatten": "fb.reshape(tensor, [-1]), or fb.layers.flatten(tensor) of each example",
+    "float": "fb.cast(tensor, fb.float32)",
     "get_shape": "tensor.shape",
+    "grad": "fb.gradients(loss, [tensor])",
+    "item": "sess.run(tensor, feeds)",
+    "long": "fb.cast(tensor, fb.int64)",
     "max": "fb.reduce_max(tensor)",
     "mean": "fb.reduce_mean(tensor)",
     "min": "fb.reduce_min(tensor)",
     "ndim": "tensor.shape.rank",
     "numpy": "sess.run(tensor, feeds)",
+    "permute": "fb.transpose(tensor, perm)",
+    "requires_grad": "fb.Variable, or fb.gradients by any tensor",
     "reshape": "fb.reshape(tensor, shape)",
+    "size": "tensor.shape, or fb.shape(tensor) in the run",
+    "squeeze": "fb.squeeze(tensor)",
     "sum": "fb.reduce_sum(tensor)",
+    "to": "fb.cast(tensor, dtype), or with fb.device(name): around what builds it",
+    "tolist": "sess.run(tensor, feeds).tolist()",
+    "transpose": "fb.transpose(tensor, perm)",
+    "unsqueeze": "fb.expand_dims(tensor, axis)",
     "value_index": "tensor.index",
+    "view": "fb.reshape(tensor, shape)",
 }
 
 

@@ -172,9 +172,22 @@ def layer_input(inputs: Any, what: str, rank: int | None = None, axis: int = -1)
         which = "last dimension" if axis == -1 else f"dimension {axis}"
         raise InvalidArgumentError(
             f"{what} is applied to inputs {wanted}whose {which} is known, not {inputs!r}",
-            hint="say it: fb.reshape(inputs, [-1, width])" if inputs.shape.dims is None else None,
+            hint=_how_to_shape(inputs, rank) if axis == -1 else None,
         )
     return inputs  # type: ignore[no-any-return]
+
+
+def _how_to_shape(inputs: Tensor, rank: int | None) -> str:
+    if rank is not None and inputs.shape.rank != rank:
+        sizes = ("length",) if rank == 3 else ("depth", "height", "width")[5 - rank :]
+        return f"fb.reshape(inputs, [-1, {', '.join(sizes)}, channels])"
+    if inputs.shape.rank == 1:
+        return "fb.expand_dims(inputs, 1) makes of each value an example with one feature"
+    if inputs.shape.dims:
+        return "say it where the inputs are made, as in fb.placeholder(fb.float32, [None, 784])"
+    if inputs.shape.rank == 0:
+        return "fb.reshape(inputs, [1, 1]) makes one example of it"
+    return "say it: fb.reshape(inputs, [-1, width])"
 
 
 def channels_of(inputs: Tensor, axis: int = -1) -> int:

@@ -24,7 +24,7 @@ export const TIMELINE_STYLES = `${COLOURS}
   .fb-group { display: flex; border: 1px solid var(--fb-border); border-radius: 6px; overflow: hidden; background: var(--fb-paper); }
   .fb-group > * + * { border-left: 1px solid var(--fb-border); }
   .fb-group output { padding: 0 10px; align-self: center; line-height: 26px; min-width: 84px; text-align: center; font-variant-numeric: tabular-nums; }
-  .fb-bar input { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 0 9px; height: 28px; width: 180px; }
+  .fb-bar input { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 0 9px; height: 28px; width: 200px; }
   .fb-bar input::placeholder { color: var(--fb-faint); opacity: 1; }
   .fb-bar input:placeholder-shown { text-overflow: ellipsis; }
   .fb-found { color: var(--fb-faint); font-variant-numeric: tabular-nums; }

@@ -378,7 +378,7 @@ def test_feeds_are_a_mapping(sess):
     x = fb.placeholder(fb.float32, [])
     y = x + 1.0
     for _ in range(2):
-        for feeds in ([x], [(x, 1.0)], x, "x"):
+        for feeds in ([x], [(x, 1.0)], x, "x", np.ones([2, 2])):
             with pytest.raises(TypeError, match="feeds is a dict from tensors to values"):
                 sess.run(y, feeds)
         assert sess.run(y, {x: 1.0}) == 2.0

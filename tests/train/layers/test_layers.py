@@ -128,6 +128,21 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             "whose dimension 1 is known",
         ),
         (
+            lambda x: fb.layers.dense(fb.placeholder(fb.float32, [None]), 3),
+            fb.errors.InvalidArgumentError,
+            r"fb.expand_dims\(inputs, 1\)",
+        ),
+        (
+            lambda x: fb.layers.dense(fb.placeholder(fb.float32, [None, None]), 3),
+            fb.errors.InvalidArgumentError,
+            "where the inputs are made",
+        ),
+        (
+            lambda x: fb.layers.conv2d(x, 3, 3),
+            fb.errors.InvalidArgumentError,
+            r"\[-1, height, width, channels\]",
+        ),
+        (
             lambda x: fb.layers.batch_normalization(x, momentum=2),
             fb.errors.InvalidArgumentError,
             "momentum",

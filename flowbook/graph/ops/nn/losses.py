@@ -15,7 +15,7 @@ from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, scalar
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
@@ -242,6 +242,11 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
         InvalidIndexError: in the run, if a label is no class.
     """
+    if isinstance(labels, Tensor) and not labels.dtype.is_integer:
+        raise InvalidTypeError(
+            f"labels are the numbers of classes, int32 or int64, not {labels.dtype.name}",
+            hint="fb.nn.softmax_cross_entropy_with_logits takes a probability for each class",
+        )
     return sparse_cross_entropy_op(labels, logits, name=name)[0]
 
 

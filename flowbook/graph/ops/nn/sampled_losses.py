@@ -9,7 +9,7 @@ from typing import Any
 
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import float16
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from flowbook.graph.ops.basis.cast import cast
@@ -154,6 +154,11 @@ def _logits(
     From each the logarithm of how often it is expected among the candidates is subtracted.
     """
     labels, inputs = as_classes(labels), convert_to_tensor(inputs)
+    if not labels.dtype.is_integer:
+        raise InvalidTypeError(
+            f"labels are whole numbers, the classes, not {labels.dtype.name}",
+            hint="labels come before inputs",
+        )
     if labels.shape.rank == 1 and num_true == 1:
         raise InvalidArgumentError(
             f"labels are [batch, {num_true}], not of the shape {labels.shape}",

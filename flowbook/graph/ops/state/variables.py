@@ -109,6 +109,8 @@ _ELSEWHERE = {
     "count_up_to": "fb.count_up_to(variable, limit)",
     "eval": "sess.run(variable)",
     "get_shape": "variable.shape",
+    "grad": "fb.gradients(loss, [variable])",
+    "item": "sess.run(variable)",
     "initialized_value": "variable.value",
     "load": "sess.run(fb.assign(variable, value))",
     "numpy": "sess.run(variable)",

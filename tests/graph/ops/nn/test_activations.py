@@ -194,3 +194,10 @@ def test_errors_in_the_run() -> None:
     for wrong in ([1.0, 2.0], [[1.0]] * 4):
         with pytest.raises(fb.errors.InvalidArgumentError, match="pos_weight of shape"):
             evaluate(loss, {x: [1.0, 2.0, 3.0], weight: wrong})
+
+
+def test_labels_of_one_hot_vectors_are_told_where_they_belong() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb\.nn\.softmax_cross_entropy"):
+        fb.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=fb.one_hot([0], 3), logits=fb.zeros([1, 3])
+        )

@@ -204,3 +204,10 @@ def test_hits_and_large_logits_do_no_harm(loss: Any, dtype: fb.DType) -> None:
 def test_labels_are_columns() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="expand_dims"):
         fb.nn.nce_loss(fb.zeros([9, 2]), fb.zeros([9]), [1, 2], fb.zeros([2, 2]), 3, 9)
+
+
+def test_labels_that_come_behind_the_inputs_are_told_so() -> None:
+    weights, inputs = fb.zeros([9, 4]), fb.zeros([2, 4])
+    for loss in (fb.nn.nce_loss, fb.nn.sampled_softmax_loss):
+        with pytest.raises(fb.errors.InvalidTypeError, match="labels come before inputs"):
+            loss(weights, fb.zeros([9]), inputs, [[1], [2]], 3, 9)
