@@ -40,6 +40,7 @@ def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str
         ("fb.conv2d", "use fb.layers.conv2d or fb.nn.conv2d"),
         ("fb.string_split", "use fb.strings.split"),
         ("fb.sparse_tensor_to_dense", "use fb.sparse.to_dense"),
+        ("fb.sparse.cross", "use fb.strings.to_hash_bucket_fast"),
         ("fb.zeros_initializer", "use fb.initializers.zeros"),
         ("fb.train.AdamOptimiser", "did you mean AdamOptimizer"),
         ("fb.nn.sofmax", "did you mean softmax"),
