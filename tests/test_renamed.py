@@ -63,6 +63,7 @@ def test_private_names_are_plainly_missing() -> None:
         ("tensor", "astype", "fb.cast"),
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
+        ("variable", "read_value", r"fb.identity\(variable\)"),
         ("variable", "count_up_to", "fb.count_up_to"),
         ("variable", "nonsense", "'Variable' object has no attribute 'nonsense'$"),
         ("graph", "get_operations", "graph.operations"),

@@ -112,7 +112,7 @@ _ELSEWHERE = {
     "initialized_value": "variable.value",
     "load": "sess.run(fb.assign(variable, value))",
     "numpy": "sess.run(variable)",
-    "read_value": "variable.value",
+    "read_value": "fb.identity(variable)",
     "scatter_nd_add": "fb.scatter_nd_add(variable, indices, updates)",
     "scatter_nd_sub": "fb.scatter_nd_sub(variable, indices, updates)",
     "scatter_nd_update": "fb.scatter_nd_update(variable, indices, updates)",
@@ -149,7 +149,8 @@ class Variable(Arithmetic):
         handle: the handle, which reads and writes take.
         initial_value: the tensor that it starts with.
         initializer: the operation that (re)initialises it.
-        value: the read that was built with it.
+        value: the read that was built with it, which waits for no control dependencies;
+            `fb.identity(variable)` is its value where that is built.
         constraint: see above; None if there is none.
 
     Raises:
