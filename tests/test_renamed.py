@@ -63,6 +63,8 @@ def test_private_names_are_plainly_missing() -> None:
         ("tensor", "astype", "fb.cast"),
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
+        ("variable", "is_initialized", "fb.is_variable_initialized"),
+        ("variable", "sparse_read", r"fb.gather\(variable, indices\)"),
         ("variable", "read_value", r"fb.identity\(variable\)"),
         ("variable", "count_up_to", "fb.count_up_to"),
         ("variable", "nonsense", "'Variable' object has no attribute 'nonsense'$"),

@@ -106,10 +106,13 @@ _ELSEWHERE = {
     "assign": "fb.assign(variable, value)",
     "assign_add": "fb.assign_add(variable, value)",
     "assign_sub": "fb.assign_sub(variable, value)",
+    "batch_scatter_update": "fb.scatter_nd_update(variable, indices, updates)",
     "count_up_to": "fb.count_up_to(variable, limit)",
     "eval": "sess.run(variable)",
+    "gather_nd": "fb.gather_nd(variable, indices)",
     "get_shape": "variable.shape",
     "initialized_value": "variable.value",
+    "is_initialized": "fb.is_variable_initialized(variable)",
     "load": "sess.run(fb.assign(variable, value))",
     "numpy": "sess.run(variable)",
     "read_value": "fb.identity(variable)",
@@ -119,6 +122,7 @@ _ELSEWHERE = {
     "scatter_add": "fb.scatter_add(variable, indices, updates)",
     "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
     "scatter_update": "fb.scatter_update(variable, indices, updates)",
+    "sparse_read": "fb.gather(variable, indices)",
 }
 
 
