@@ -24,6 +24,17 @@ INSTEAD = {
     "RecordInput": "fb.train.record_batches",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "RaggedTensor": "fb.SparseTensor, or a tensor of padded rows and their lengths",
+    "StagingArea": "fb.FIFOQueue(1, dtypes), filled by a fb.train.QueueRunner",
+    "VariableScope": "fb.name_scope(name), and to share variables fb.template(function, name)",
+    "create_partitioned_variables": "a list of variables: fb.nn.embedding_lookup and fb.concat "
+    "take it",
+    "fixed_size_partitioner": "a list of variables: fb.nn.embedding_lookup and fb.concat take it",
+    "load_op_library": "fb.OpDef, and fb.register_kernel for a faster kernel",
+    "min_max_variable_partitioner": "a list of variables: fb.nn.embedding_lookup and fb.concat "
+    "take it",
+    "saved_model": "fb.tensorflow.load(path) and fb.tensorflow.save(fetches, path)",
+    "variable_axis_size_partitioner": "a list of variables: fb.nn.embedding_lookup and fb.concat "
+    "take it",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
     "VERSION": "fb.__version__",
@@ -398,6 +409,7 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "scale_regularization_loss": "a division by the number of replicas",
     },
     "sparse": {
+        "cross": "fb.strings.to_hash_bucket_fast(fb.strings.join(columns, '_X_'), num_buckets)",
         "matmul": "fb.sparse.sparse_dense_matmul",
         "merge": "fb.SparseTensor with the ids as the last column of its indices",
         "sparse_tensor_dense_matmul": "fb.sparse.sparse_dense_matmul",
@@ -457,6 +469,7 @@ INSTEAD_IN: dict[str, dict[str, str]] = {
         "FloatList": "fb.serialize_example({name: values})",
         "Int64List": "fb.serialize_example({name: values})",
         "add_queue_runner": "fb.train.QueueRunner, which sessions find in the graph",
+        "SyncReplicasOptimizer": "fb.ConditionalAccumulator, whose take_grad(n) is the mean of n",
         "create_global_step": "fb.train.get_or_create_global_step",
         "get_checkpoint_state": "fb.train.latest_checkpoint",
         "get_global_step": "fb.train.get_or_create_global_step",

@@ -34,8 +34,12 @@ class PartialStep(Protocol):
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
 
-    def advance(self) -> None:
-        """Run what is ready.
+    def advance(self, places: Sequence[int], targets: Sequence[Operation]) -> None:
+        """Run what is ready, and wait for what is under way as long as something is not there.
+
+        Args:
+            places: of the fetches that are asked for.
+            targets: the operations that are.
 
         Raises:
             OpError: what an operation raised; the step is over.

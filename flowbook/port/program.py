@@ -392,7 +392,8 @@ class _Porter(cst.CSTTransformer):
         if method in _WRITES and len(updated.args) == 1 and not updated.args[0].keyword:
             return updated.with_changes(func=self._name(method), args=[first(value), *updated.args])
         if method == "read_value" and not updated.args:
-            return func.with_changes(attr=cst.Name("value"))
+            # Behind what it waits for; `variable.value` was read where the variable was built.
+            return updated.with_changes(func=self._name("identity"), args=[first(value, False)])
         if method == "initialized_value" and not updated.args:
             return func.with_changes(attr=cst.Name("value"))
         if method == "eval" or (method == "run" and is_only_fed):

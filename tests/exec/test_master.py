@@ -219,8 +219,14 @@ class FarStep:
     def _runner(self) -> Runner:
         return self._master._runners[self._prepared]
 
-    def advance(self) -> None:
-        self._master._step(self._prepared, lambda runner: runner.advance(self._execution))
+    def advance(self, places: Sequence[int], targets: Sequence[fb.Operation]) -> None:
+        def has_all() -> bool:
+            runner, execution = self._runner, self._execution
+            return all(runner.is_there(execution, place) for place in places) and all(
+                self.has_run(target) for target in targets
+            )
+
+        self._master._step(self._prepared, lambda runner: runner.advance(self._execution, has_all))
 
     def fetched(self, place: int) -> Any:
         return self._master._step(

@@ -59,6 +59,8 @@ def ported(text: str, is_whole: bool = True) -> str:
         ("x.get_shape().as_list()", "x.shape.as_list()"),
         ("x.get_shape()[1].value", "x.shape[1]"),
         ("v.assign_add(1)", "fb.assign_add(v, 1)"),
+        ("v.read_value()", "fb.identity(v)"),
+        ("v.initialized_value()", "v.value"),
         ("frame.assign(x=1)", "frame.assign(x=1)"),
         ("x.eval(session=s)", "s.run(x)"),
         ("x.eval({a: 1}, session=self.s)", "self.s.run(x, {a: 1})"),

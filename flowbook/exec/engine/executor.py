@@ -165,15 +165,20 @@ class Execution:
             endings[-1]()
             endings.pop()
 
-    def advance(self) -> None:
-        """Run until nothing is ready and nothing asynchronous is under way; raises as `run`."""
+    def advance(self, has_all: Callable[[], bool] | None = None) -> None:
+        """Run until nothing is ready and nothing asynchronous is under way; raises as `run`.
+
+        Args:
+            has_all: whether there is all that is asked for now: then nothing is waited for, and
+                what is under way goes on. By default everything is asked for.
+        """
         if self._is_cancelled:
             raise session_closed()
         try:
             if self._structure.straight is not None and self._runs_straight():
                 return
             self._run_ready()
-            while self._waiting:
+            while self._waiting and (has_all is None or self._has_reports() or not has_all()):
                 self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
@@ -185,6 +190,9 @@ class Execution:
                 self._give_up(error)  # An interrupt leaves some; no harm in doing so twice.
                 raise
             raise
+
+    def _has_reports(self) -> bool:
+        return bool(self._done) or not self._reports.empty()
 
     def advance_ready(self) -> None:
         """Run what is ready, and wait for nothing; raises as `run`."""
@@ -500,6 +508,8 @@ class Execution:
         """
         giving = None if self.account is None else self.account.giving
         if is_complete:
+            if self._waiting:  # What nobody asked for.
+                self.abandon()
             self.end()
             if giving is not None:
                 giving.settle()

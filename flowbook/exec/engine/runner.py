@@ -392,13 +392,13 @@ class Runner:
         """Give a late feed its value."""
         execution.feed(self.late_units[place], value)
 
-    def advance(self, execution: Execution) -> None:
-        """Run what is ready.
+    def advance(self, execution: Execution, has_all: Callable[[], bool]) -> None:
+        """Run what is ready, and wait for what is under way until there is all.
 
         Raises:
             StepFailed: which node failed, and why.
         """
-        self.fail_as_step(execution.advance)
+        self.fail_as_step(partial(execution.advance, has_all))
         self.keep_tally_of(execution)
 
     def keep_tally_of(self, execution: Execution) -> None:
@@ -423,6 +423,10 @@ class Runner:
             raise failed from cause
         finally:
             del failed, cause  # They hold this frame.
+
+    def is_there(self, execution: Execution, place: int) -> bool:
+        """Whether a fetch has its value, or will have none in this step."""
+        return execution.values[self._part.fetches[place]] is not None
 
     def fetched(self, execution: Execution, place: int) -> Any:
         """A fetched value, which is the caller's own; None if it is not there yet.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.exec.engine.parts.joint import Joint
@@ -34,9 +34,16 @@ class LocalPartialStep:
         """Give the feed of that place in the signature its value."""
         self._runner.feed(self._execution, place, value)
 
-    def advance(self) -> None:
-        """Run what is ready."""
-        advance = self._draws.during, self._runner.advance, self._execution
+    def advance(self, places: Sequence[int], targets: Sequence[Operation]) -> None:
+        """See `PartialStep`."""
+
+        def has_all() -> bool:
+            runner, execution = self._runner, self._execution
+            return all(runner.is_there(execution, place) for place in places) and all(
+                self.has_run(target) for target in targets
+            )
+
+        advance = self._draws.during, self._runner.advance, self._execution, has_all
         self._called(self._runner.whole.inside, None, *advance)
 
     def fetched(self, place: int) -> Any:

@@ -66,6 +66,9 @@ class PartialRun:
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Go on with the step.
 
+        It waits for what is fetched alone: an element of a queue that a later call needs may come
+        in between.
+
         Args:
             fetches: some of the fetches that the step began with, in any structure.
             feeds: values for some of the feeds that it began with.
@@ -100,8 +103,9 @@ class PartialRun:
             for place, value in fed:
                 self._step.feed(place, value)
             self._given.update(values)
-            self._step.advance()
-            found = [self._step.fetched(self._places[tensor]) for tensor in flat.tensors]
+            places = [self._places[tensor] for tensor in flat.tensors]
+            self._step.advance(places, flat.targets)
+            found = [self._step.fetched(place) for place in places]
             held_up = self._first_held_up(flat, found)
             if held_up is None:
                 self._left.difference_update(wanted)

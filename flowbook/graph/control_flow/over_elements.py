@@ -19,6 +19,7 @@ from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -386,8 +387,13 @@ def _require_like(dtypes: Any, given: Any, what: str, hint: str) -> None:
     """Refuse what a function gives if it has another structure or other dtypes."""
     require_same(dtypes, given, what, "fn", hint=hint)
     for (where, leaf), dtype in zip(paths(given), leaves(dtypes), strict=True):
+        place = f" at {where}" if where else ""
+        if leaf is None or isinstance(leaf, Operation):
+            raise InvalidTypeError(
+                f"fn gives no value{place}, where {as_dtype(dtype).name} is wanted",
+                hint="the function returns what it makes of the element",
+            )
         if isinstance(leaf, Tensor) and leaf.dtype is not as_dtype(dtype):
-            place = f" at {where}" if where else ""
             raise InvalidTypeError(
                 f"fn gives {leaf.dtype.name}{place}, where {as_dtype(dtype).name} is wanted",
                 hint=hint,

@@ -264,6 +264,39 @@ def test_a_call_that_is_interrupted_anywhere_has_not_begun_or_ends_the_step():
     }
 
 
+def test_what_is_not_asked_for_is_not_waited_for(sess, x):
+    queue = fb.FIFOQueue(3, [fb.float32], [[]])
+    y = fb.add(x, 1.0, name="y")
+    z = fb.add(queue.dequeue(), y, name="z")
+    v = fb.Variable(0.0)
+    total = fb.assign_add(v, z)
+    for k in range(1, 4):
+        step = sess.partial_run([y, z, total], [x])
+        assert step.run(y, {x: 1.0}) == 2.0  # Of an element that nobody has put yet.
+        sess.run(queue.enqueue(10.0))
+        assert step.run(z) == 12.0
+        assert step.run(total) == 12.0 * k
+        assert step.closed
+
+    step = sess.partial_run([y, z], [x])
+    assert step.run([], {x: 1.0}) == []
+    assert step.run(y) == 2.0
+    sess.run(queue.enqueue(3.0))
+    step.close()
+    assert sess.run(queue.size()) == 1  # What it took and has not used is there again.
+
+    step = sess.partial_run([y, z], [x])
+    assert step.run(y, {x: 1.0}) == 2.0
+    assert step.run(z) == 5.0
+
+    step = sess.partial_run([y, z], [x])
+    assert step.run(y, {x: 1.0}) == 2.0
+    sess.run(queue.close())
+    with pytest.raises(fb.errors.OutOfRangeError):
+        step.run(z)
+    assert step.closed
+
+
 def test_parts_on_several_devices_take_turns():
     """What one part receives may depend on feeds that are still to come."""
     x, y = fb.placeholder(fb.float32, [2], name="x"), fb.placeholder(fb.float32, [2], name="y")

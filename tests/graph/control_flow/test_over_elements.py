@@ -128,6 +128,10 @@ class TestMap:
             fb.map_fn(lambda e: e, (x, fb.SparseTensor([[0]], [1.0], [4])))
         with pytest.raises(wrong_type, match=r"elems gives fb.float64, but fn a tuple of 2"):
             fb.map_fn(lambda e: (e, e), x)
+        with pytest.raises(wrong_type, match="map_fn: fn gives no value, where float64 is wanted"):
+            fb.map_fn(lambda e: None, x)
+        with pytest.raises(wrong_type, match=r"fn gives no value at \[1\], where int32 is wanted"):
+            fb.map_fn(lambda e: (e, fb.no_op()), x, dtype=(fb.float64, fb.int32))
         with pytest.raises(wrong_type, match="fn gives bool, where float64 is wanted"):
             fb.map_fn(lambda e: e > 0, x)
         with pytest.raises(wrong_type, match=r"fn gives bool at \[1\], where int32 is wanted"):
@@ -249,6 +253,8 @@ class TestFoldsAndScan:
                 wrong_type, match=r"initializer gives fb.float64, but fn a tuple of 2"
             ):
                 function(lambda a, r: (a, a), x, x[0])
+            with pytest.raises(wrong_type, match="fn gives no value, where float64 is wanted"):
+                function(lambda a, r: None, x)
             with pytest.raises(wrong_type, match="fn gives bool, where float64 is wanted"):
                 function(lambda a, r: r > 0, x)
             with pytest.raises(wrong, match=r"fn gives the shape \[4\], but the first .* \[2\]"):

@@ -201,6 +201,18 @@ CASES = [
             np.float32(o), np.float32(s), n, np.float32(t), np.float32(m)
         ),
     ),
+    # By how much of each box lies in another: the halves are in the wholes, not the other way.
+    Case(
+        "NonMaxSuppressionWithOverlaps",
+        suppression.non_max_suppression_overlaps,
+        [np.array([[1, 0.5, 0], [1, 1, 0.75], [0, 0.25, 1]]), f([3, 2, 1]), i(3), f(0.6), f(0)],
+        lambda o, s, n, t, m: np.array([0, 2], np.int32),
+        by_value=True,
+        tensorflow=lambda tf, o, s, n, t, m: tf.image.non_max_suppression_overlaps(
+            np.float32(o), np.float32(s), n, np.float32(t), np.float32(m)
+        ),
+        note="one-sided",
+    ),
     _detecting("one", DETECTED, 2, 9, -math.inf),
     _detecting("few", DETECTED, 5, 3, 0.25),
     _detecting("own", np.concatenate([DETECTED, DETECTED[::-1]], 2), 3, 5, 0.25),

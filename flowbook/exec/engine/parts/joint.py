@@ -181,9 +181,14 @@ class Joint:
                 given = value if own in part.on_host else self._put(number, place, value)
                 self._runners[number].feed(step.executions[number], own, given)
 
-    def advance(self, step: Turns) -> None:
-        """Run what is ready; raises StepFailed as `run`."""
-        step.advance()
+    def advance(self, step: Turns, has_all: Callable[[], bool]) -> None:
+        """Run what is ready, and wait for what is under way until there is all; raises as `run`."""
+        step.advance(has_all)
+
+    def is_there(self, step: Turns, place: int) -> bool:
+        """Whether a fetch has its value, or will have none in this step."""
+        number, own = self._program.fetches[place]
+        return self._runners[number].is_there(step.executions[number], own)
 
     def fetched(self, step: Turns, place: int) -> Any:
         """A fetched value, which is the caller's own; None if it is not there yet."""

@@ -2,7 +2,7 @@
 
 What a part receives may depend on feeds that are still to come. So none waits for another: each
 runs what is ready, until nothing is in any of them. Only what comes from outside of the step, such
-as an element of a queue, is waited for.
+as an element of a queue, is waited for, and that only if something that is asked for is not there.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Turns:
         pairs = zip(runners, ports, strict=True)
         self.executions = [runner.begin(port, self._reports) for runner, port in pairs]
 
-    def advance(self) -> None:
-        """Run what is ready.
+    def advance(self, has_all: Callable[[], bool]) -> None:
+        """Run what is ready, and wait for what is under way until there is all.
 
         Raises:
             StepFailed: which node of which part failed, and why; no part goes on.
@@ -46,7 +46,7 @@ class Turns:
                 for number, execution in enumerate(self.executions):
                     self._in(number, execution.advance_ready)
                 # What one has sent may be what another waits for.
-                call = self._reported() or self._waited_for()
+                call = self._reported() or (None if has_all() else self._waited_for())
                 if call is None:
                     break
                 for number, execution in enumerate(self.executions):

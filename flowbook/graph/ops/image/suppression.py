@@ -331,7 +331,7 @@ def _overlapping(
     _check_overlaps(overlaps, scores)
     check_limits(most, threshold, score_threshold)
     limits = most, threshold, score_threshold
-    found, _ = chosen(xp, scores, *limits, lambda best, others: overlaps[best, others])
+    found, _ = chosen(xp, scores, *limits, lambda best, others: overlaps[others, best])
     return xp.array(found, np.int32)
 
 
@@ -360,7 +360,8 @@ def non_max_suppression_overlaps(
     """The best of what overlaps in any sense, without what overlaps with a better one.
 
     Args:
-        overlaps: [boxes, boxes] of a floating-point dtype: how much each overlaps with the others.
+        overlaps: [boxes, boxes] of a floating-point dtype: in the row of each how much it overlaps
+            with the others, which is symmetric or not. The row of what may be dropped counts.
         scores: [boxes] of the same dtype.
         max_output_size: how many to take at most, an int or an int32 scalar tensor.
         overlap_threshold: in [0, 1]: drop what overlaps with a better one by more.

@@ -106,21 +106,25 @@ _ELSEWHERE = {
     "assign": "fb.assign(variable, value)",
     "assign_add": "fb.assign_add(variable, value)",
     "assign_sub": "fb.assign_sub(variable, value)",
+    "batch_scatter_update": "fb.scatter_nd_update(variable, indices, updates)",
     "count_up_to": "fb.count_up_to(variable, limit)",
     "eval": "sess.run(variable)",
+    "gather_nd": "fb.gather_nd(variable, indices)",
     "get_shape": "variable.shape",
     "grad": "fb.gradients(loss, [variable])",
     "item": "sess.run(variable)",
     "initialized_value": "variable.value",
+    "is_initialized": "fb.is_variable_initialized(variable)",
     "load": "sess.run(fb.assign(variable, value))",
     "numpy": "sess.run(variable)",
-    "read_value": "variable.value",
+    "read_value": "fb.identity(variable)",
     "scatter_nd_add": "fb.scatter_nd_add(variable, indices, updates)",
     "scatter_nd_sub": "fb.scatter_nd_sub(variable, indices, updates)",
     "scatter_nd_update": "fb.scatter_nd_update(variable, indices, updates)",
     "scatter_add": "fb.scatter_add(variable, indices, updates)",
     "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
     "scatter_update": "fb.scatter_update(variable, indices, updates)",
+    "sparse_read": "fb.gather(variable, indices)",
 }
 
 
@@ -151,7 +155,8 @@ class Variable(Arithmetic):
         handle: the handle, which reads and writes take.
         initial_value: the tensor that it starts with.
         initializer: the operation that (re)initialises it.
-        value: the read that was built with it.
+        value: the read that was built with it, which waits for no control dependencies;
+            `fb.identity(variable)` is its value where that is built.
         constraint: see above; None if there is none.
 
     Raises:
