@@ -34,7 +34,7 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
-from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, take, uses_of
+from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -141,7 +141,7 @@ class Runner:
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
         self._number = number
-        self._takes = takes or take([part])
+        self._takes = takes or traits.takes
         self._uses_of: dict[Structure, Mapping[int, Sequence[Use]]] = {}
 
     # Running
@@ -360,7 +360,7 @@ class Runner:
 
     def _keep_tally(self, structure: Structure, execution: Execution) -> None:
         """Keep what those loops and branches did that are no code."""
-        if not structure.switches and len(structure.frames) == 1:
+        if not self._is_routed or (not structure.switches and len(structure.frames) == 1):
             return
         tally = self._tallies.get(structure)
         if tally is None:
@@ -499,7 +499,7 @@ class Runner:
             return self._grouping.structure(self._setting._replace(is_wary=True), is_first=True)
         if self._is_routed:
             return self._reference
-        return Structure([self._segment], self._bound.known, self._part.fetches)
+        return self._alone(self._segment)
 
     @cached_property
     def _grouping(self) -> Grouping:
@@ -531,7 +531,13 @@ class Runner:
             return self._grouping.structure(self._setting, is_first=False)
         if self._lowered is None:
             return self._reference
-        return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
+        return self._alone(Region(self._segment))
+
+    def _alone(self, unit: Unit) -> Structure:
+        """The program as a single unit, which waits for nothing."""
+        structure = Structure([unit], self._bound.known, self._part.fetches)
+        structure.straight = [(0, unit, [])]
+        return structure
 
     @cached_property
     def _timed_step(self) -> Generated:
