@@ -2422,12 +2422,6 @@ CHANGES = (
         "            False\n            and",
         (LOOPS,),
     ),
-    Change(
-        "graph/gradients/backward_loops.py",
-        "and context_of(part) == self.place",
-        "",
-        (LOOPS,),
-    ),
     Change("graph/gradients/backward_loops.py", "and not self.frame.recompute", "", (LOOPS,)),
     Change(
         "graph/gradients/loop_dependence.py",

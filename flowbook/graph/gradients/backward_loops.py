@@ -296,7 +296,6 @@ class Backward(_Extended):
         return (
             is_larger_than_factors(op)
             and not self.frame.recompute
-            and context_of(part) == self.place
             and not (op.device or op.colocation)
         )
 
