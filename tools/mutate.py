@@ -2860,6 +2860,31 @@ CHANGES = (
     Change("graph/definition/keywords.py", "if p.name not in _CATCHING", "", (MISFITS,)),
     Change("exec/session/session.py", "if misplaced or misspelt:", "if misspelt:", (MISFITS,)),
     Change("exec/session/session.py", "if fetches is REQUIRED:", "if False:", (MISFITS,)),
+    # What definitions say, asked where it matters
+    Change(
+        "explain/lint.py",
+        "has_all = op_def.inputs[place].name in op_def.spreads_nonfinite",
+        "has_all = True",
+        ("explain/test_lint.py",),
+    ),
+    Change(
+        "explain/lint.py",
+        "place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)",
+        "place = (op_def.aliases or {}).get(tensor.index)",
+        ("explain/test_lint.py",),
+    ),
+    Change(
+        "widgets/graphs/scope_blocks.py",
+        "others = [op for op in members if not op.op_def.is_constant]",
+        'others = [op for op in members if op.type != "Const"]',
+        ("widgets/graphs/test_scope_blocks.py",),
+    ),
+    Change(
+        "exec/engine/bind.py",
+        "takes |= op_def.touches is not None and op_def.touches.takes",
+        "pass",
+        (ACTING,),
+    ),
 )
 
 

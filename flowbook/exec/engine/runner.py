@@ -44,7 +44,7 @@ from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.program import PORT, PlanNode, Program
+from flowbook.exec.plan.program import PlanNode, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
@@ -117,9 +117,8 @@ class Runner:
         self._units: list[Unit] = [*bound.units, *[LateFeed((), (p,), ()) for p in late]]
         self._waits = traits.waits or bool(late)
         self._is_routed = traits.is_routed
-        places = dict(zip(part.feeds, range(len(part.feeds)), strict=True))
-        feeds = enumerate(program.feeds)
-        self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
+        port = len(program.feeds) - 1 if program.is_parted else None
+        self._port = part.feeds.index(port) if port in part.feeds else None
         self._has_users_kernels = traits.has_users_kernels
         self._on_device = device.run
         # What generated code gives is the caller's.
