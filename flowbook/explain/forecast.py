@@ -291,8 +291,8 @@ def _flops(op: Operation) -> int:
 
 
 def _is_view(tensor: Tensor) -> bool:
-    """Whether a tensor lies in another's memory, or in a variable's."""
-    return tensor.op.type == "ReadVariable" or _viewed(tensor) is not None
+    """Whether a tensor lies in the memory of another, or of a variable, whose handle that is."""
+    return _viewed(tensor) is not None
 
 
 def _viewed(tensor: Tensor) -> Tensor | None:

@@ -153,7 +153,7 @@ def _grows_both(x: Tensor, y: Tensor) -> bool:
     pairs = list(zip(longer.shape, padded, strict=True))
     # An unknown dimension is taken for a batch: larger than one, and maybe the same as another, but
     # for those of variables, which belong to no batch.
-    is_data = all(t.op.type != "ReadVariable" for t in (x, y))
+    is_data = not any(_is_whole_variable(t.op) for t in (x, y))
     rows = [a for a, b in pairs if a != 1 and b == 1]
     columns = [b for a, b in pairs if a == 1 and b != 1]
     return any(a == b or (is_data and None in (a, b)) for a in rows for b in columns)
@@ -184,7 +184,14 @@ def _unused(asked: _Asked) -> Iterable[Finding]:
 
 
 def _is_used(reader: Operation) -> bool:
-    return reader.type != "ReadVariable" or any(t.consumers() for t in reader.outputs)
+    # A variable has a read from the first.
+    return not _is_whole_variable(reader) or any(t.consumers() for t in reader.outputs)
+
+
+def _is_whole_variable(operation: Operation) -> bool:
+    """Whether an operation gives what a variable holds, as it is."""
+    reads_as = operation.op_def.reads_as
+    return reads_as is not None and reads_as.is_identity
 
 
 def _unused_variable(variable: Variable, why: str) -> Finding:
@@ -298,10 +305,20 @@ def _log_of_softmax(asked: _Asked) -> Iterable[Finding]:
 
 
 def _behind(tensor: Tensor) -> Tensor:
-    """What a tensor is but for its shape and name."""
-    while tensor.op.type in ("Identity", "Reshape", "Squeeze", "ExpandDims"):
-        tensor = tensor.op.inputs[0]
+    """What a tensor is but for its shape, the order of its elements, and its name."""
+    while (shown := _shown(tensor)) is not None:
+        tensor = shown
     return tensor
+
+
+def _shown(tensor: Tensor) -> Tensor | None:
+    """The input of which an output shows every element, and nothing else."""
+    op_def = tensor.op.op_def
+    place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)
+    if place is None:
+        return None
+    has_all = op_def.inputs[place].name in op_def.spreads_nonfinite
+    return tensor.op.inputs[place] if has_all else None
 
 
 _RULES: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (

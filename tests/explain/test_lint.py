@@ -133,6 +133,35 @@ def test_softmax_twice() -> None:
     assert rules() == ["softmax twice", "log of softmax"]
 
 
+def test_a_softmax_is_one_in_whatever_shape_and_order_it_is_shown() -> None:
+    turned = fb.OpDef(
+        "TurnedForLint",
+        "x: T -> y: T",
+        T=fb.VALUES,
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: x[::-1],
+        aliases={0: 0},
+        spreads_nonfinite=("x",),
+        cost=lambda op: 0,
+        computes=False,
+    )
+    axis = fb.placeholder(fb.int32, [])
+    probabilities = fb.nn.softmax(fb.placeholder(fb.float32, [None, 3]))
+    for shown in (
+        turned(probabilities),
+        fb.transpose(probabilities),
+        fb.expand_dims(probabilities, axis),
+        fb.ensure_shape(probabilities, [4, 3]),
+        fb.stop_gradient(probabilities),
+    ):
+        fb.log(shown)
+    assert rules() == ["log of softmax"] * 5
+    # Of a part it is not known whether it is what rounds to 0.
+    fb.log(probabilities[:, 0])
+    fb.log(fb.reduce_sum(probabilities, 1))
+    assert len(rules()) == 5
+
+
 def test_a_loss_is_a_tensor() -> None:
     with pytest.raises(fb.errors.InvalidTypeError, match=r"loss=\.\.\."):
         fb.lint(fb.constant(1.0))  # type: ignore[arg-type]

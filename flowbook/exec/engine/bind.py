@@ -60,6 +60,7 @@ class Traits(NamedTuple):
         draws: whether one draws random numbers.
         runs_users_code: whether the step's own thread runs a user's Python code, which may take any
             time.
+        takes: whether one takes what is put back where a step is given up.
     """
 
     waits: bool = False
@@ -67,6 +68,7 @@ class Traits(NamedTuple):
     has_users_kernels: bool = False
     draws: bool = False
     runs_users_code: bool = False
+    takes: bool = False
 
     def joined(self, other: Traits) -> Traits:
         """What there is among these kernels and others."""
@@ -157,17 +159,18 @@ def bind(
 
 
 def _traits(types: Mapping[str, _Found], nodes: Sequence[PlanNode]) -> Traits:
-    calls = [found for found in types.values() if found.function is not None]
-    may_get_dead = receive_op.key in types and any(map(arrives_dead, nodes))
-    return Traits(
-        waits=any(f.op_def.is_async for f in calls),
-        is_routed=may_get_dead or any(f.op_def.routes for f in calls),
-        has_users_kernels=any(f.call.is_users for f in calls),
-        draws=any(f.op_def.access is Access.DRAW for f in calls),
-        runs_users_code=any(
-            not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls
-        ),
-    )
+    waits = has_users_kernels = draws = runs_users_code = takes = False
+    is_routed = receive_op.key in types and any(map(arrives_dead, nodes))
+    for found in types.values():
+        if found.function is not None:
+            op_def, is_users = found.op_def, found.call.is_users
+            waits |= op_def.is_async
+            is_routed |= op_def.routes
+            has_users_kernels |= is_users
+            draws |= op_def.access is Access.DRAW
+            runs_users_code |= not op_def.is_async and (op_def.runs_users_code or is_users)
+            takes |= op_def.touches is not None and op_def.touches.takes
+    return Traits(waits, is_routed, has_users_kernels, draws, runs_users_code, takes)
 
 
 def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:
@@ -185,16 +188,15 @@ def _specs(
     begun: Specs,
 ) -> Specs:
     dtypes, shapes = grown(begun.dtypes), grown(begun.shapes)
-    old = len(dtypes)
-    for value, (dtype, shape) in enumerate(feeds):
-        dtypes[value], shapes[value] = dtype, shape
-    for value, constant in constants.items():
-        dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
+    has_narrow = begun.has_narrow
+    new = [(value, *spec) for value, spec in enumerate(feeds)]
+    new += [(v, as_dtype(c.dtype), Shape.of(c.shape)) for v, c in constants.items()]
     for node in nodes:
-        dtypes.update(zip(node.outputs, node.dtypes, strict=False))
-        shapes.update(zip(node.outputs, node.shapes, strict=False))
-    has_narrow = any(is_narrow(dtypes[value]) for value in since(dtypes, old))
-    return Specs(dtypes, shapes, has_narrow or begun.has_narrow)
+        new += zip(node.outputs, node.dtypes, node.shapes, strict=False)
+    for value, dtype, shape in new:
+        dtypes[value], shapes[value] = dtype, shape
+        has_narrow = has_narrow or is_narrow(dtype)
+    return Specs(dtypes, shapes, has_narrow)
 
 
 def _unit(

@@ -34,7 +34,7 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
-from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, take, uses_of
+from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
@@ -44,7 +44,7 @@ from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.program import PORT, PlanNode, Program
+from flowbook.exec.plan.program import PlanNode, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
@@ -117,9 +117,8 @@ class Runner:
         self._units: list[Unit] = [*bound.units, *[LateFeed((), (p,), ()) for p in late]]
         self._waits = traits.waits or bool(late)
         self._is_routed = traits.is_routed
-        places = dict(zip(part.feeds, range(len(part.feeds)), strict=True))
-        feeds = enumerate(program.feeds)
-        self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
+        port = len(program.feeds) - 1 if program.is_parted else None
+        self._port = part.feeds.index(port) if port in part.feeds else None
         self._has_users_kernels = traits.has_users_kernels
         self._on_device = device.run
         # What generated code gives is the caller's.
@@ -141,7 +140,7 @@ class Runner:
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
         self._number = number
-        self._takes = takes or take([part])
+        self._takes = takes or traits.takes
         self._uses_of: dict[Structure, Mapping[int, Sequence[Use]]] = {}
 
     # Running
@@ -360,7 +359,7 @@ class Runner:
 
     def _keep_tally(self, structure: Structure, execution: Execution) -> None:
         """Keep what those loops and branches did that are no code."""
-        if not structure.switches and len(structure.frames) == 1:
+        if not self._is_routed or (not structure.switches and len(structure.frames) == 1):
             return
         tally = self._tallies.get(structure)
         if tally is None:
@@ -503,7 +502,7 @@ class Runner:
             return self._grouping.structure(self._setting._replace(is_wary=True), is_first=True)
         if self._is_routed:
             return self._reference
-        return Structure([self._segment], self._bound.known, self._part.fetches)
+        return self._alone(self._segment)
 
     @cached_property
     def _grouping(self) -> Grouping:
@@ -535,7 +534,13 @@ class Runner:
             return self._grouping.structure(self._setting, is_first=False)
         if self._lowered is None:
             return self._reference
-        return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
+        return self._alone(Region(self._segment))
+
+    def _alone(self, unit: Unit) -> Structure:
+        """The program as a single unit, which waits for nothing."""
+        structure = Structure([unit], self._bound.known, self._part.fetches)
+        structure.straight = [(0, unit, [])]
+        return structure
 
     @cached_property
     def _timed_step(self) -> Generated:

@@ -151,19 +151,29 @@ doze:
   call void @sleep(ptr %box, i64 2)
   br label %idle
 begin:
+  %is_done = call zeroext i1 @begin(ptr %box, i64 %state)
+  br i1 %is_done, label %idle, label %look
+}
+
+; Do what a box was seen to offer, unless its owner has taken that back since. Returns whether it
+; was done.
+define zeroext i1 @begin(ptr %box, i64 %state) {
+start:
   %begun = or i64 %state, 1
   %change = cmpxchg ptr %box, i64 %state, i64 %begun seq_cst seq_cst
   %is_mine = extractvalue { i64, i1 } %change, 1
-  br i1 %is_mine, label %work, label %look
+  br i1 %is_mine, label %work, label %leave
 work:
   %job = inttoptr i64 %state to ptr
   call void @work(ptr %job)
   %last = atomicrmw xchg ptr %box, i64 0 seq_cst
   %awaited = icmp ne i64 %last, %begun
-  br i1 %awaited, label %tell, label %idle
+  br i1 %awaited, label %tell, label %leave
 tell:
   call void @wake(ptr %box)
-  br label %idle
+  br label %leave
+leave:
+  ret i1 %is_mine
 }
 
 ; Where an array's elements begin: the first field after what all of Python's objects have.

@@ -336,13 +336,11 @@ class _Partition:
         found: dict[tuple[str, int], int] = {}
         for index, node in enumerate(self._nodes):
             frame, device = self._frame_of[index], self._devices[index]
-            if frame and node.type == merge_op.key and (device, frame) not in found:
+            fires_on_any = op_keyed(node.type).fires_on_any
+            if frame and fires_on_any and (device, frame) not in found:
                 sources = [self._producer.get(v) for v in node.inputs]
                 closes = [s for s in sources if s is not None and s > index]
-                if any(
-                    self._nodes[s].type == next_iteration_op.key and self._devices[s] == device
-                    for s in closes
-                ):
+                if any(self._goes_round(s) and self._devices[s] == device for s in closes):
                     found[device, frame] = index
         return found
 
@@ -378,23 +376,26 @@ class _Partition:
         following = compiled(next_iteration_op, (right,), {again: spec}, name)
         piece.drafts[frame] += [Draft(switch), Draft(following)]
 
+    def _goes_round(self, index: int) -> bool:
+        """Whether a node's outputs go into the next iteration."""
+        return op_keyed(self._nodes[index].type).retag is Retag.INCREMENT
+
     def _predicate(self, frame: int) -> int:
         """The value that says whether a loop goes on."""
         merged = {
             node.outputs[0]
             for index, node in enumerate(self._nodes)
             if self._frame_of[index] == frame
-            and node.type == merge_op.key
+            and op_keyed(node.type).fires_on_any
             and any(
-                (s := self._producer.get(v)) is not None
-                and self._nodes[s].type == next_iteration_op.key
+                (s := self._producer.get(v)) is not None and self._goes_round(s)
                 for v in node.inputs
             )
         }
         found = {
-            node.inputs[1]
+            node.inputs[-1]
             for node in self._nodes
-            if node.type == switch_op.key and node.inputs[0] in merged
+            if op_keyed(node.type).gives_dead and node.inputs[0] in merged
         }
         if len(found) != 1:
             raise UnimplementedError(

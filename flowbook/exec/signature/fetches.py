@@ -21,6 +21,9 @@ from flowbook.graph.ops.state.variables import Variable
 
 Rebuild = Callable[[Sequence[Any]], Any]
 
+# What is no structure; nearly all that is fetched.
+_LEAVES = (Tensor, Operation, Variable, str)
+
 
 class Flat(NamedTuple):
     """Fetches taken apart.
@@ -75,6 +78,8 @@ def _flatten(
     def inner(items: Any) -> list[Rebuild]:
         return [_flatten(graph, i, tensors, targets, whole) for i in items]
 
+    if isinstance(item, _LEAVES):
+        return _leaf(graph, item, tensors, targets, whole)
     if isinstance(item, list):
         return _rebuilding(list, inner(item))
     if isinstance(item, tuple):
@@ -98,6 +103,12 @@ def _flatten(
             lambda values: _instance(item, names, values),
             inner(getattr(item, name) for name in names),
         )
+    return _leaf(graph, item, tensors, targets, whole)
+
+
+def _leaf(
+    graph: Graph, item: Any, tensors: list[Tensor], targets: list[Operation], whole: Any
+) -> Rebuild:
     leaf = fetchable(graph, item, whole)
     if isinstance(leaf, Operation):
         targets.append(leaf)

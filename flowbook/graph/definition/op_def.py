@@ -249,6 +249,8 @@ class OpDef(Generic[Built]):
         self.expression: Expression | None = None
         self.is_inlined = False
         self.kernel = kernel
+        # By kind of device; see `register_kernel`. A type that is defined again has none.
+        self.registered: dict[str, tuple[registry.Registered, ...]] = {}
         self.grad_takes_slices = grad_takes_slices
         defaults = {
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()

@@ -55,7 +55,7 @@ from flowbook.graph.model.context import (
     is_everywhere,
     is_within,
 )
-from flowbook.graph.model.dtypes import resource, string, variant
+from flowbook.graph.model.dtypes import string, variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
@@ -296,7 +296,6 @@ class Backward(_Extended):
         return (
             is_larger_than_factors(op)
             and not self.frame.recompute
-            and context_of(part) == self.place
             and not (op.device or op.colocation)
         )
 
@@ -358,7 +357,7 @@ class Backward(_Extended):
             # What a call stands for may draw, or act.
             and op_def.stands_for is None
             # An array may let go of what is read from it.
-            and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))
+            and all(t.dtype is not variant for t in op.inputs)
         )
 
     def _compute(self, op: Operation) -> None:

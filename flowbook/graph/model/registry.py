@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
 
@@ -64,9 +64,6 @@ class Registered(NamedTuple):
 
 
 _definitions: dict[str, OpDef[Any]] = {}
-# By definition, not by name: a type that is defined again may mean something else. A user's stands
-# before Flowbook's own.
-_kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
 _by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
 # The kinds of devices that there are kernels for, and whether they hold a dtype.
@@ -184,7 +181,8 @@ def register_kernel(
 
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
         own = [r for r in registered_kernels(op_def, device_kind) if not r.is_users]
-        _kernels.setdefault(op_def, {})[device_kind] = (Registered(kernel, is_users=True), *own)
+        # A user's stands before Flowbook's own.
+        op_def.registered[device_kind] = (Registered(kernel, is_users=True), *own)
         return kernel
 
     return register
@@ -207,9 +205,8 @@ def special_kernel(
     op_def = _known(type_name, device_kind)
 
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        kinds = _kernels.setdefault(op_def, {})
         special = Registered(kernel, is_users=False, suits=suits)
-        kinds[device_kind] = (*kinds.get(device_kind, ()), special)
+        op_def.registered[device_kind] = (*registered_kernels(op_def, device_kind), special)
         return kernel
 
     return register
@@ -233,7 +230,7 @@ def known_kinds(kind: str | None) -> str:
 
 def registered_kernels(op_def: OpDef[Any], device_kind: str) -> Sequence[Registered]:
     """The kernels registered for this kind of device; the first that suits an operation runs it."""
-    return _kernels.get(op_def, {}).get(device_kind, ())
+    return op_def.registered.get(device_kind, ())
 
 
 def kernel_for(

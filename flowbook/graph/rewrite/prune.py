@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
 
-from flowbook.graph.model.context import frame_of, runs_in
+from flowbook.graph.model.context import Context, frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -191,24 +191,33 @@ def _check_frames(
     fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
 ) -> None:
     """Refuse what lies inside of a loop, where there is no single value of it."""
-    asked = [("fetched", t.name, t.op, t.op.context) for t in fetches]
-    asked += [("run", op.name, op, op.context and runs_in(op)) for op in targets]
-    asked += [("fed", t.name, t.op, t.op.context) for t in feeds]
-    for what, name, operation, context in asked:
-        frame = frame_of(context)
-        if frame is not None:
-            raise InvalidArgumentError(
-                f"{name!r} is inside of {frame.described}, where it has a value for each "
-                f"{frame.repeats}, and cannot be {what}",
-                operation,
-                hint="use what the function's calls give, or what is in one, by the call's name"
-                if frame.is_function
-                else "make it one of the loop's variables, and take what the loop returns"
-                if what == "fetched"
-                else "a loop is fed by what enters it"
-                if what == "fed"
-                else "run what the loop returns",
-            )
+    # Hardly anything is in a loop or a branch, and its name is made up when it is asked for.
+    for tensor in fetches:
+        if tensor.op.context is not None:
+            _check_frame("fetched", tensor.name, tensor.op, tensor.op.context)
+    for op in targets:
+        if op.context is not None:
+            _check_frame("run", op.name, op, runs_in(op))
+    for tensor in feeds:
+        if tensor.op.context is not None:
+            _check_frame("fed", tensor.name, tensor.op, tensor.op.context)
+
+
+def _check_frame(what: str, name: str, operation: Operation, context: Context | None) -> None:
+    frame = frame_of(context)
+    if frame is not None:
+        raise InvalidArgumentError(
+            f"{name!r} is inside of {frame.described}, where it has a value for each "
+            f"{frame.repeats}, and cannot be {what}",
+            operation,
+            hint="use what the function's calls give, or what is in one, by the call's name"
+            if frame.is_function
+            else "make it one of the loop's variables, and take what the loop returns"
+            if what == "fetched"
+            else "a loop is fed by what enters it"
+            if what == "fed"
+            else "run what the loop returns",
+        )
 
 
 def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:

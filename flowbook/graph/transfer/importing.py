@@ -26,7 +26,7 @@ from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.state.variables import Variable, read_variable
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.storing import graph_file
 from flowbook.graph.storing.graph_pb2 import GraphDef
 from flowbook.graph.storing.serialize import with_retired
@@ -142,7 +142,7 @@ def _checked_map(input_map: Any) -> Mapping[str, Any]:
 
 def _hint_for(tensor: Tensor, value: Tensor) -> str | None:
     if tensor.dtype is resource:
-        reads = [c.outputs[0].name for c in tensor.consumers() if c.op_def is read_variable]
+        reads = [c.outputs[0].name for c in tensor.consumers() if c.op_def.reads_as]
         return f"a value stands for reads of the variable: {', '.join(map(repr, reads))}"
     return None if value.dtype is resource else "convert it: fb.cast"
 

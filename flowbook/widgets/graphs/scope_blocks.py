@@ -205,7 +205,7 @@ def _handle(members: list[Operation]) -> Operation | None:
 
 def _is_with_constants(members: list[Operation]) -> bool:
     """Whether it is one operation beside the constants made for its arguments."""
-    others = [op for op in members if op.type != "Const"]
+    others = [op for op in members if not op.op_def.is_constant]
     return len(others) == 1 and others[0].name == _top(others[0])
 
 
@@ -303,7 +303,7 @@ class _Faces:
 
 def _main(members: list[Operation]) -> Operation:
     """The operation that others are for: constants for its arguments, reads of a variable."""
-    return _handle(members) or next((op for op in members if op.type != "Const"), members[0])
+    return _handle(members) or next((op for op in members if not op.op_def.is_constant), members[0])
 
 
 def _detail(members: list[Operation]) -> str:

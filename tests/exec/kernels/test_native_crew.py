@@ -344,6 +344,21 @@ def test_nobody_waits_for_a_helper_that_has_not_begun(crew: NativeCrew) -> None:
     meet(crew)
 
 
+def test_a_helper_leaves_what_was_taken_back_since_it_looked(compiled: NativeCrew) -> None:
+    begin = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.POINTER(ctypes.c_int64), ctypes.c_int64)(
+        compiled._engine.get_function_address("begin")
+    )
+    no_parts = Plan()
+    # How many parts have been asked for, and the plan.
+    job = (ctypes.c_int64 * 16)(0, ctypes.addressof(no_parts))
+    box = ctypes.c_int64(0)
+    assert not begin(box, ctypes.addressof(job))
+    assert (box.value, job[0]) == (0, 0)
+    box.value = ctypes.addressof(job)
+    assert begin(box, ctypes.addressof(job))
+    assert (box.value, job[0]) == (0, 1)
+
+
 def test_what_no_helper_begins_is_taken_back(crew: NativeCrew) -> None:
     done: list[int] = []
     # As if it had one, which does not come.

@@ -5,6 +5,7 @@ What a control dependency or an input orders comes in that order.
 
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import flowbook as fb
 from flowbook.graph.ops.state.variables import read_variable
 from tests.exec.state.executors import EXECUTORS, everywhere, run_in
+from tests.graph.ops.queues.waiting import waiters
 
 
 def read(variable: fb.Variable) -> fb.Tensor:
@@ -320,3 +322,28 @@ def test_random_programs_follow_the_rules_in_every_executor(
 @given(programs())
 def test_many_random_programs(program: tuple[int, list[Node], list[int]]) -> None:
     test_random_programs_follow_the_rules_in_every_executor.hypothesis.inner_test(program)
+
+
+def test_a_write_waits_for_loops_that_read_and_wait_at_queues_of_their_own() -> None:
+    """Nothing that it takes tells it to: it is in no group with either of them."""
+    queues = [fb.FIFOQueue(1, fb.int32, shapes=[[]]) for _ in range(2)]
+    v = fb.Variable([1, 2, 3])
+    totals = []
+    for queue in queues:
+        n = queue.dequeue()
+        _, total = fb.while_loop(
+            lambda i, _, n=n: i < n, lambda i, t: (i + 1, t + fb.gather(v, i)), (0, 0)
+        )
+        totals.append(total)
+    write = fb.assign(v, [10, 20, 30]).op
+    puts = [queue.enqueue(3) for queue in queues]
+    with fb.Session() as sess, ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            sess.run(v.initializer)
+            found = pool.submit(sess.run, [totals, write], timeout=60)
+            for queue, put in zip(queues, puts, strict=True):
+                while not waiters(sess, queue) and not found.done():
+                    pass
+                sess.run(put)
+            assert found.result()[0] == [6, 6]
+            assert sess.run(v).tolist() == [10, 20, 30]

@@ -293,9 +293,11 @@ class TestInLoopsAndBranches:
         arrays = [fb.TensorArray(fb.float32, 1, tensor_array_name="a") for _ in range(2)]
         total = sum(array.write(0, 2.0).read(0) * (i + 1.0) for i, array in enumerate(arrays))
         total += arrays[0].write(0, 5.0).stack()
+        first, second = (array.write(0, total[0]) for array in arrays)
+        fetches = [total, first.read(0), second.stack()]
         with fb.Session() as sess:
             for _ in range(2):
-                assert sess.run(total).tolist() == [11.0]
+                assert [found.tolist() for found in sess.run(fetches)] == [[11.0], 11.0, [11.0]]
 
     def test_a_branch_writes_or_does_not(self):
         x = fb.placeholder(fb.float32, [])

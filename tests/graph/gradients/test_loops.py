@@ -383,6 +383,24 @@ def test_arrays_and_loops_within_are_not_computed_again() -> None:
             np.testing.assert_array_equal(again, kept)
 
 
+def test_what_was_read_from_an_array_that_let_go_of_it_is_not_read_again() -> None:
+    x = fb.placeholder(fb.float64, [3])
+    found = []
+    for recompute in (True, False):
+        array = fb.TensorArray(fb.float64, 3).unstack(x)
+        y = fb.while_loop(
+            lambda i, _: i < 3,
+            lambda i, y, array=array: (i + 1, fb.sin(y * array.read(i))),
+            (0, fb.constant(1.0, fb.float64)),
+            recompute=recompute,
+        )[1]
+        found += fb.gradients(y, [x])
+    with fb.Session() as sess:
+        for _ in range(2):
+            again, kept = sess.run(found, {x: [0.5, -1.5, 2.0]})
+            np.testing.assert_array_equal(again, kept)
+
+
 def test_loops_in_loops_over_as_many_rows_as_there_are() -> None:
     """Of zeros that begin a gradient less is known than of what they are the gradient of."""
     x = fb.placeholder(fb.float64, [None, 2])

@@ -1,7 +1,5 @@
 """Kernels beside the definitions' own: a user's, and Flowbook's own for some operations."""
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,8 @@ from flowbook.graph.model.registry import (
 
 @pytest.fixture(autouse=True)
 def _own_kernels(monkeypatch):
-    monkeypatch.setattr(registry, "_kernels", WeakKeyDictionary())
+    for op_def in registry.op_definitions().values():
+        monkeypatch.setattr(op_def, "registered", {})
 
 
 def single(dtypes, shapes, how):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.checkpoints import checkpoint as checkpoints
+from flowbook.graph.ops.random.orders import shuffle_op
 from tests.graph.ops.queues.waiting import waiters
 
 
@@ -170,6 +172,53 @@ def test_a_restore_that_fails_drops_nothing_that_waits_for_room(tmp_path: Path) 
                 saver.restore(sess, path)
         assert [*fb.train.until_end(sess, taken)] == [b"%d" % n for n in range(2, 10)]
         assert sess.pipeline().queues[-1].capacity == 2
+
+
+def test_a_restore_that_fails_drops_no_epoch_that_waits_for_room(tmp_path: Path) -> None:
+    queue = fb.train.range_input_producer(4, 2, shuffle=False, capacity=4)
+    taken = queue.dequeue()
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        assert sess.run(taken) == 0
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+        index = Path(path) / checkpoints._INDEX
+        content = json.loads(index.read_text())
+        content["state"]["resources"][queue.name]["state"] = 7
+        index.write_text(json.dumps(content))
+        # The second epoch has been counted; of its rows there is room for one.
+        while not waiters(sess, queue):
+            pass
+        with pytest.raises(fb.errors.DataLossError, match="that is none"):
+            saver.restore(sess, path)
+        assert [*fb.train.until_end(sess, taken)] == [1, 2, 3, 0, 1, 2, 3]
+
+
+def test_an_order_is_saved_with_the_rows_that_are_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two a checkpoint would have an order drawn that nobody ever saw."""
+    drawn, saved = threading.Event(), threading.Event()
+    kernel = shuffle_op.kernel
+
+    def draw(xp: Any, state: Any, value: Any) -> Any:
+        found = kernel(xp, state, value)
+        drawn.set()
+        assert saved.wait(60)
+        return found
+
+    monkeypatch.setattr(shuffle_op, "kernel", draw)
+    number = fb.train.range_input_producer(4, seed=1).dequeue()
+    variable = fb.Variable(0)
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        sess.run(variable)
+        fb.train.start_queue_runners(sess)
+        assert drawn.wait(60)
+        with pytest.raises(fb.errors.DeadlineExceededError, match="one was under way"):
+            saver.save(sess, tmp_path / "between", timeout=0.2)
+        saved.set()
+        assert sess.run(number) in range(4)
+        saver.save(sess, tmp_path / "behind", timeout=60)
 
 
 @pytest.mark.parametrize("container", ["", "shared readers"])

@@ -1,5 +1,6 @@
 """Collapsing a graph to blocks."""
 
+import numpy as np
 import pytest
 
 import flowbook as fb
@@ -24,6 +25,23 @@ def test_scopes_variables_inputs_and_operations() -> None:
     assert blocks["W"].detail == "variable [2]"
     assert blocks["layer"].detail == f"{blocks['layer'].operations} operations"
     assert blocks["out"].detail == "Identity []"
+
+
+def test_an_operation_and_the_constants_of_its_arguments_are_one_block() -> None:
+    mine = fb.OpDef(
+        "ConstantOfBlocks",
+        "-> y: float32",
+        attributes={"value": fb.REQUIRED},
+        infer=lambda value: fb.Shape([]),
+        kernel=lambda xp, value: value,
+        is_constant=True,
+    )
+    for name, given in (("plain", fb.constant), ("users", lambda value: mine(value=value))):
+        with fb.name_scope(name) as scope:
+            one = given(np.float32(1.0))
+        fb.add(fb.placeholder(fb.float32, [2]), one, name=scope)
+    kinds = {b.name: b.kind for b in collapse(fb.get_default_graph()).blocks}
+    assert kinds["plain"] == kinds["users"] == "operation"
 
 
 def test_edges_count_tensors_once_and_controls_apart() -> None:

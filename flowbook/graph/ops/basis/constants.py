@@ -297,6 +297,7 @@ prevent_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=_prevented,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     is_identity=True,
     batching=Batching.ELEMENTWISE,
     cost=no_flops,

@@ -88,6 +88,7 @@ ensure_shape_op = OpDef(
     kernel=_with_shape,
     grad=lambda op, dy: dy,
     aliases={0: 0},
+    spreads_nonfinite=("x",),
     cost=no_flops,
 )
 
@@ -121,6 +122,7 @@ set_shape_op = OpDef(
     kernel=_with_shape,
     grad=lambda op, dy: dy,
     aliases={0: 0},
+    spreads_nonfinite=("x",),
     vouches=True,
     cost=no_flops,
 )
