@@ -62,6 +62,8 @@ ACTING = "exec/engine/test_acting.py"
 AT_ONCE = "exec/engine/test_at_once.py"
 MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
+HISTORIES = "graph/ops/queues/test_histories.py"
+TABLES = "graph/ops/tables/test_mutable_tables.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
@@ -628,6 +630,32 @@ CHANGES = (
         "reduce(Shape.generalise, each)",
         "each[-1]",
         ("train/input/test_producers.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "            attempt.undo()\n",
+        "            pass\n",
+        (HISTORIES,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "if taken and self._is_less_enough:",
+        "if self._is_less_enough:",
+        (HISTORIES,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "        self.undo()\n        return self.end(queue.drained(self._count))",
+        "        error = queue.drained(self._count)\n"
+        "        self.undo()\n"
+        "        return self.end(error)",
+        (HISTORIES,),
+    ),
+    Change(
+        "exec/resources/hash_table.py", 'if state["of"] != self._contents:', "if False:", (TABLES,)
+    ),
+    Change(
+        "exec/checkpoints/saver.py", "if op.key == table.op.key", "if op is table.op", (TABLES,)
     ),
     Change(
         "exec/resources/queue.py",

@@ -187,7 +187,7 @@ def test_what_is_no_list_of_variables() -> None:
     for wrong in ([1], [weights.value], {"a": weights.handle}, {1: weights}):
         with pytest.raises(fb.errors.InvalidTypeError, match="var_list holds variables"):
             fb.train.Saver(wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="two variables of one name"):
+    with pytest.raises(InvalidArgument, match="two variables, or tables, of one name"):
         fb.train.Saver([weights, weights])
 
 
