@@ -375,8 +375,8 @@ CHANGES = (
     Change("exec/checkpoints/saver.py", "yield from _best_of(found, self._best)", "pass", (SAVER,)),
     Change(
         "exec/checkpoints/saver.py",
-        "            check_fits(found, name, variable, self._reshape)\n",
-        "            pass\n",
+        "        check_fits(found, name, variable, reshape)\n",
+        "        pass\n",
         (SAVER,),
     ),
     Change(
