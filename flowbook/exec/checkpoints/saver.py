@@ -20,6 +20,7 @@ from flowbook.exec.checkpoints.checkpoint import (
     checkpoint_at,
     found_in,
     remove_checkpoint,
+    remove_unfinished,
     write_checkpoint,
 )
 from flowbook.exec.checkpoints.folder import folder_at, split
@@ -240,15 +241,18 @@ class Saver:
         return path
 
     def _remove_old(self, path: str) -> None:
-        """Remove the checkpoints of the same name that are not to stay."""
+        """Remove the checkpoints of the same name that are not to stay, and what is none."""
         folder, name = split(path)
-        found = found_in(folder, name.rpartition("-")[0])
+        prefix = name.rpartition("-")[0]
+        found = found_in(folder, prefix)
         kept = {each.path for each in self._kept(found)}
         for old in found:
             if old.path not in kept:
                 # That it stays is no reason to tell anyone that the new one is not there.
                 with suppress(OSError):
                     remove_checkpoint(old.path)
+        with suppress(OSError):
+            remove_unfinished(folder, prefix)
 
     def _kept(self, found: Sequence[Checkpoint]) -> Iterable[Checkpoint]:
         yield from found if self._max_to_keep is None else found[-self._max_to_keep :]
