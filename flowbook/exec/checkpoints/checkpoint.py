@@ -218,7 +218,7 @@ def remove_unfinished(folder: Folder, prefix: str) -> None:
             if name in _under_way:
                 continue
             files = left.names()
-            if files and _INDEX not in files and all(map(_FILE_NAMES.match, files)):
+            if _INDEX not in files and all(map(_FILE_NAMES.match, files)):
                 left.remove()
 
 

@@ -224,10 +224,17 @@ def test_what_a_killed_process_left_goes_with_the_next(folder: str) -> None:
     leave("model-4", "cpu-0.0a1b2c3d.safetensors", "notes.txt")
     leave("model-5", "cpu-0.0a1b2c3d.safetensors", "index.json")
     leave("model-best", "cpu-0.0a1b2c3d.safetensors")
+    leave("model-6")
     leave("other-3", "cpu-0.0a1b2c3d.safetensors")
     fb.train.Saver().save(sess, f"{folder}/model", 1)
     there = checkpoints.folder_at(folder).names()
     assert there == ["model-1", "model-4", "model-5", "model-best", "other-3"]
+
+
+def test_a_file_that_is_called_as_a_checkpoint_stays(tmp_path: Path) -> None:
+    (tmp_path / "model-3").write_text("no folder")
+    fb.train.Saver().save(trained(), tmp_path / "model", 1)
+    assert (tmp_path / "model-3").read_text() == "no folder"
 
 
 def test_what_another_thread_writes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
