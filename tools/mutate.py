@@ -373,7 +373,12 @@ CHANGES = (
     Change("exec/checkpoints/checkpoint.py", "checked_name(message", "str(message", (SAVER,)),
     Change("exec/checkpoints/tensor_file.py", "!= digest:", "is digest:", (SAVER,)),
     Change("exec/checkpoints/checkpoint.py", "if name in _under_way:", "if False:", (SAVER,)),
-    Change("exec/checkpoints/checkpoint.py", "_INDEX not in files and ", "", (SAVER,)),
+    Change(
+        "exec/checkpoints/checkpoint.py",
+        "if all(map(_FILE_NAMES.match, left.names())):",
+        "if True:",
+        (SAVER,),
+    ),
     Change("exec/checkpoints/saver.py", "yield from _best_of(found, self._best)", "pass", (SAVER,)),
     Change(
         "exec/checkpoints/saver.py",

@@ -217,8 +217,8 @@ def remove_unfinished(folder: Folder, prefix: str) -> None:
         with _lock:
             if name in _under_way:
                 continue
-            files = left.names()
-            if _INDEX not in files and all(map(_FILE_NAMES.match, files)):
+            # An index is none of these.
+            if all(map(_FILE_NAMES.match, left.names())):
                 left.remove()
 
 
