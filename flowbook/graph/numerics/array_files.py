@@ -68,15 +68,26 @@ def npz_arrays(content: bytes, names: Sequence[str]) -> list[Any]:
         return [npy_array(_member(archive, member)) for member in members]
 
 
-def npz_members(file: BinaryIO, start: int) -> Iterator[tuple[str, bytes]]:
-    """The arrays of a .npz file from the given one on: their names, and each as a .npy file.
+def npz_members(file: BinaryIO, start: int, skip_damaged: bool) -> Iterator[tuple[int, str, bytes]]:
+    """The arrays of a .npz file from the given one on: their numbers and names, and .npy files.
+
+    Args:
+        file: can be read anywhere; of what is in it one array at a time is in memory.
+        start: the number of the first array.
+        skip_damaged: whether those are left out that cannot be read.
 
     Raises:
         DataLossError: if it is none, or damaged.
     """
     with _archive(file) as archive:
-        for member in archive.infolist()[start:]:
-            yield member.filename.removesuffix(".npy"), _member(archive, member)
+        for number, member in enumerate(archive.infolist()[start:], start):
+            try:
+                content = _member(archive, member)
+            except DataLossError:
+                if skip_damaged:
+                    continue
+                raise
+            yield number, member.filename.removesuffix(".npy"), content
 
 
 # What the module raises of a file that is damaged, or of a kind that it does not read.
@@ -101,13 +112,16 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         ) from None
 
 
-def parquet_row_groups(file: BinaryIO, names: Sequence[str], start: int) -> Iterator[bytes]:
-    """The row groups of a Parquet file from the given one on, each as a file of its own.
+def parquet_row_groups(
+    file: BinaryIO, names: Sequence[str], start: int, skip_damaged: bool
+) -> Iterator[tuple[int, bytes]]:
+    """The row groups of a Parquet file from the given one on: their numbers, and each as a file.
 
     Args:
         file: can be read anywhere; of what is in it one row group at a time is in memory.
         names: those of the columns that are wanted; none are all.
         start: the number of the first row group.
+        skip_damaged: whether those are left out that cannot be read.
 
     Raises:
         UnimplementedError: if pyarrow is not installed.
@@ -130,11 +144,13 @@ def parquet_row_groups(file: BinaryIO, names: Sequence[str], start: int) -> Iter
                 table, sink, compression="NONE", use_dictionary=False, write_statistics=False
             )
         except (pyarrow.ArrowException, OSError) as error:
+            if skip_damaged:
+                continue
             raise DataLossError(
                 f"row group {number} at byte {_start_of(whole.metadata.row_group(number))} of the "
                 f"Parquet file cannot be read: {str(error)[:200]}"
             ) from None
-        yield sink.getvalue()
+        yield number, sink.getvalue()
 
 
 def _start_of(group: Any) -> int:
