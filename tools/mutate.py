@@ -579,6 +579,18 @@ CHANGES = (
         ("train/input/test_batches.py",),
     ),
     Change(
+        "exec/files/formats.py",
+        "arrays.npz_members(file, start, skip_damaged)",
+        "arrays.npz_members(file, start, False)",
+        (ARRAY_READERS,),
+    ),
+    Change(
+        "graph/numerics/array_files.py",
+        "c.dictionary_page_offset or c.data_page_offset for",
+        "c.data_page_offset for",
+        (ARRAY_READERS,),
+    ),
+    Change(
         "exec/resources/waiting.py",
         "is_alone = not any(self._lines)",
         "is_alone = True",
