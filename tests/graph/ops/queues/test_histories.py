@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
@@ -304,8 +304,14 @@ def histories(draw: st.DrawFn) -> list[Any]:
 SIZES = st.sampled_from([(1, 0), (2, 1), (5, 0), (5, 2), (-1, 0), (-1, 3)])
 
 
+# The third run of a kind is code, which first tries whether it has to wait.
+TRYING: list[Any] = [("put", None, "patiently")] * 6
+TRYING += [("take", count, True, "patiently") for count in (0, 2, 5)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=30)
+@example((1, 0), TRYING, True)
 @given(SIZES, histories(), st.booleans())
 def test_a_history_is_as_the_model_says(
     kind: str, sizes: tuple[int, int], steps: list[Any], is_drained: bool
