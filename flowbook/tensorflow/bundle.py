@@ -14,7 +14,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -70,7 +70,6 @@ class Bundle:
 
     Attributes:
         path: the prefix.
-        state: what else belongs to it: nothing.
 
     Raises:
         NotFoundError: if there is none.
@@ -83,7 +82,6 @@ class Bundle:
         self._folder, name = split(path)
         self._name = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})\Z", "", name)
         self.path = os.fspath(path).removesuffix(name) + self._name
-        self.state: Mapping[str, Any] = {}
         index = f"{self._name}.index"
         content = _content(self._folder, index, self.path)
         self._messages = table(content, index)

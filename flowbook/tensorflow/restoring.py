@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowbook.exec.checkpoints.saver import Holder, Saver
+from flowbook.exec.checkpoints.saver import Holder, Saver, put_values
+from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.tensorflow.bundle import Bundle
 
@@ -32,8 +34,12 @@ def restore(
     """See `flowbook.tensorflow.restore`."""
     found = Bundle(path)
     saver = Saver(var_list)
+    if saver.tables:
+        raise InvalidTypeError(
+            f"var_list holds variables, not the table {next(iter(saver.tables))!r}"
+        )
     variables = saver.chosen(sess.graph)
     if partial:
         variables = {n: v for n, v in variables.items() if found.has(n)}
-    saver.put(sess, found, variables)
+    put_values(sess, found, variables, Snapshot({}, {}, None, {}))
     return [variable.op.name for variable in variables.values()]

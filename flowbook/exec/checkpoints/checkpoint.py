@@ -6,7 +6,7 @@
 The index comes last, and is written whole or not at all: with it the checkpoint exists, and one of
 the same name is replaced. The files of arrays have names of their own each time, so that those of
 the checkpoint before stay whole until then. What a process left that was killed on the way is
-removed when the same checkpoint is written again.
+removed when the same checkpoint is written again, or a saver writes another one of that name.
 
 What is read is not trusted: the names of files may not lead out of the folder, sizes are those of
 the files, and every array is held against its digest.
@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import secrets
+import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,12 @@ _FORMAT = 1
 _INDEX = "index.json"
 _MAX_INDEX = 1 << 30
 _FILE_NAMES = re.compile(r"\..*\.tmp\Z|.*\.[0-9a-f]{8}\.safetensors\Z")
+
+# The names of the folders that threads of this process write just now. Without the rest of their
+# paths: one place may be spelled in several ways.
+_under_way: list[str] = []
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 class Entry(NamedTuple):
@@ -93,11 +101,20 @@ def write_checkpoint(
         OSError: if it cannot be written; one that was there before is there still.
     """
     folder, name = split(path)
-    folder = folder.within(name)
+    with _being_written(name):
+        _write(folder.within(name), arrays, about or About(time.time()), state or {})
+
+
+def _write(
+    folder: Folder,
+    arrays: Mapping[str, Mapping[str, Array]],
+    about: About,
+    state: Mapping[str, Any],
+) -> None:
     try:
         folder.create()
         _remove_all_but(folder, _files_of(folder))
-        written = _written(folder, arrays, about or About(time.time()), state or {})
+        written = _written(folder, arrays, about, state)
     except BaseException as error:
         _undo(folder)
         if isinstance(error, OSError) and error.filename is None:
@@ -106,6 +123,18 @@ def write_checkpoint(
     # It is there: nobody is told otherwise because what it replaces could not be removed.
     with suppress(OSError):
         _remove_all_but(folder, written)
+
+
+@contextmanager
+def _being_written(name: str) -> Iterator[None]:
+    """See that nobody takes what is in a folder of this name for what a killed process left."""
+    with _lock:
+        _under_way.append(name)
+    try:
+        yield
+    finally:
+        with _lock:
+            _under_way.remove(name)
 
 
 def _written(
@@ -173,6 +202,24 @@ def remove_checkpoint(path: str) -> None:
     folder = folder_at(path)
     folder.delete(_INDEX)
     folder.remove()
+
+
+def remove_unfinished(folder: Folder, prefix: str) -> None:
+    """Remove what killed processes left of checkpoints of one name, whatever their steps.
+
+    Raises:
+        OSError: if it cannot be removed.
+    """
+    for name in folder.names():
+        if not _is_step(name, prefix):
+            continue
+        left = folder.within(name)
+        with _lock:
+            if name in _under_way:
+                continue
+            # An index is none of these.
+            if all(map(_FILE_NAMES.match, left.names())):
+                left.remove()
 
 
 class Checkpoint:
@@ -292,10 +339,15 @@ def found_in(folder: Folder, prefix: str = "") -> list[Checkpoint]:
     """
     found = []
     for name in folder.names():
-        if not prefix or name == prefix or re.fullmatch(rf"{re.escape(prefix)}-\d+", name):
+        if not prefix or name == prefix or _is_step(name, prefix):
             with suppress(NotFoundError, DataLossError, InvalidArgumentError):
                 found.append(Checkpoint(folder.within(name)))
     return sorted(found, key=lambda each: (each.about.time, each.about.step or 0))
+
+
+def _is_step(name: str, prefix: str) -> bool:
+    """Whether a folder is called as the checkpoint of a step."""
+    return re.fullmatch(rf"{re.escape(prefix)}-\d+", name) is not None
 
 
 def checkpoint_at(path: Any) -> Checkpoint:

@@ -7,6 +7,7 @@ while it is written, training goes on, and writes to new memory what it changes.
 
 from __future__ import annotations
 
+import difflib
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,21 +20,27 @@ from flowbook.exec.checkpoints.checkpoint import (
     checkpoint_at,
     found_in,
     remove_checkpoint,
+    remove_unfinished,
     write_checkpoint,
 )
 from flowbook.exec.checkpoints.folder import folder_at, split
-from flowbook.exec.checkpoints.snapshot import Snapshot, read_state
+from flowbook.exec.checkpoints.snapshot import Snapshot, State, read_state
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.public import public
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.elsewhere import elsewhere
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, NotFoundError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import HASH_TABLE
 from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.ops.tables.mutable_tables import MutableHashTable
 from flowbook.graph.storing.files import as_path
 
 __all__ = ["Saver", "best_checkpoint"]
+
+# What may be listed.
+Saved = Variable | MutableHashTable
 
 _BEST = {"lowest": min, "highest": max}
 
@@ -71,11 +78,9 @@ class Source(Protocol):
 
     Attributes:
         path: where it is.
-        state: what else belongs to it, in JSON's terms.
     """
 
     path: str
-    state: Mapping[str, Any]
 
     def entry(self, name: str) -> Told:
         """What it says of a value; NotFoundError if it has none of that name."""
@@ -102,18 +107,22 @@ class Saver:
     write at the same time need names of their own for their checkpoints.
 
     Args:
-        var_list: what is saved and restored: variables, or a dictionary of variables by the names
-            that they have in the checkpoint. By default all variables that the graph has then,
-            and with them the contents of its mutable tables, how far its inputs have come, and
-            what random and counting operations go on from.
+        var_list: what is saved and restored: variables and mutable tables, or a dictionary of them
+            by the names that they have in the checkpoint; of a table that is its contents, which
+            take the place of what it holds. By default all variables that the graph has then, and
+            with them the contents of its mutable tables, how far its inputs have come, and what
+            random and counting operations go on from.
         reshape: whether a value of another shape, but as many elements, is restored.
         max_to_keep: how many of the latest checkpoints of a name stay; None keeps all.
         keep_every_n_hours: one checkpoint of each so many hours stays as well.
         keep_best: "lowest" or "highest": the checkpoint whose `metric` is that stays as well.
 
+    Attributes:
+        tables: the tables that are listed, by their names in the checkpoint.
+
     Raises:
-        InvalidArgumentError: if two variables have one name, or a number is not positive.
-        InvalidTypeError: if `var_list` holds something else than variables.
+        InvalidArgumentError: if two of `var_list` have one name, or a number is not positive.
+        InvalidTypeError: if `var_list` holds something else than variables and mutable tables.
 
     Source: white paper, section 3.3, "Fault Tolerance".
 
@@ -133,14 +142,19 @@ class Saver:
 
     def __init__(
         self,
-        var_list: Mapping[str, Variable] | Iterable[Variable] | None = None,
+        var_list: Mapping[str, Saved] | Iterable[Saved] | None = None,
         *,
         reshape: bool = False,
         max_to_keep: int | None = 5,
         keep_every_n_hours: float | None = None,
         keep_best: str | None = None,
     ) -> None:
-        self._variables = None if var_list is None else _named(var_list)
+        listed = None if var_list is None else _named(var_list)
+        self._variables: dict[str, Variable] | None = None
+        self.tables: dict[str, MutableHashTable] = {}
+        if listed is not None:
+            self._variables = {n: v for n, v in listed.items() if isinstance(v, Variable)}
+            self.tables = {n: t for n, t in listed.items() if isinstance(t, MutableHashTable)}
         self._reshape = reshape
         for name, number in (
             ("max_to_keep", max_to_keep),
@@ -166,7 +180,7 @@ class Saver:
         metric: float | None = None,
         timeout: float | None = None,
     ) -> str:
-        """Save the variables as they are between two steps.
+        """Save the variables, and the tables, as they are between two steps.
 
         Variables without a value are initialised first. Steps of other threads that write variables
         wait while references to the values are taken; what only reads, or waits on queues, does
@@ -214,22 +228,31 @@ class Saver:
             held = arrays.setdefault(snapshot.devices[variable.op], {})
             held[name] = snapshot.values[variable.op]
         about = About(time.time(), step, None if metric is None else float(metric))
-        state = snapshot.state() if self._variables is None else {}
-        write_checkpoint(path, arrays, about, state)
+        if self._variables is not None:
+            # A table that nobody has used yet has no state, and is empty.
+            states = {
+                name: snapshot.states.get(_owner(table), State(HASH_TABLE.name, None))
+                for name, table in self.tables.items()
+            }
+            snapshot = Snapshot({}, {}, None, states)
+        write_checkpoint(path, arrays, about, snapshot.state())
         if step is not None:
             self._remove_old(path)
         return path
 
     def _remove_old(self, path: str) -> None:
-        """Remove the checkpoints of the same name that are not to stay."""
+        """Remove the checkpoints of the same name that are not to stay, and what is none."""
         folder, name = split(path)
-        found = found_in(folder, name.rpartition("-")[0])
+        prefix = name.rpartition("-")[0]
+        found = found_in(folder, prefix)
         kept = {each.path for each in self._kept(found)}
         for old in found:
             if old.path not in kept:
                 # That it stays is no reason to tell anyone that the new one is not there.
                 with suppress(OSError):
                     remove_checkpoint(old.path)
+        with suppress(OSError):
+            remove_unfinished(folder, prefix)
 
     def _kept(self, found: Sequence[Checkpoint]) -> Iterable[Checkpoint]:
         yield from found if self._max_to_keep is None else found[-self._max_to_keep :]
@@ -251,45 +274,33 @@ class Saver:
         Args:
             sess: the session.
             path: the checkpoint, or a folder of checkpoints, whose latest it is.
-            partial: whether variables that the checkpoint does not have keep what they have.
+            partial: whether variables and tables that the checkpoint does not have keep what they
+                have.
             timeout: how many seconds to wait for steps that write variables; None is for ever.
 
         Returns:
-            The names, in the graph, of the variables that were restored.
+            The names, in the graph, of the variables that were restored, and of listed tables.
 
         Raises:
-            NotFoundError: if there is no checkpoint, or it lacks a variable; it gives the nearest
-                name.
+            NotFoundError: if there is no checkpoint, or it lacks a variable, or a listed table; it
+                gives the nearest name.
             InvalidArgumentError: if a value has another dtype, or another shape.
             DataLossError: if it is damaged.
             DeadlineExceededError: if the timeout is over; it says which step was under way.
         """
         found = checkpoint_at(path)
         variables = self.chosen(sess.graph)
+        states = read_state(found.state)
+        tables = self.tables
         if partial:
             variables = {n: v for n, v in variables.items() if n in found.entries}
-        self.put(sess, found, variables, timeout)
-        return [variable.op.name for variable in variables.values()]
-
-    def put(
-        self,
-        sess: Holder,
-        found: Source,
-        variables: Mapping[str, Variable],
-        timeout: float | None = None,
-    ) -> None:
-        """Give variables the values of a checkpoint; see `restore`."""
-        for name, variable in variables.items():
-            check_fits(found, name, variable, self._reshape)
-        values = found.read(variables)
-        put = {}
-        for name, variable in variables.items():
-            value = values[name]
-            if not variable.shape.is_compatible_with(value.shape):
-                value = value.reshape(variable.shape.dims)
-            put[variable.op] = value
-        state = read_state(found.state if self._variables is None else {})
-        sess.put(state._replace(values=put), timeout)
+            tables = {n: t for n, t in tables.items() if n in states.states}
+        if self._variables is not None:
+            listed = {_owner(t): _state_of(found, states.states, n) for n, t in tables.items()}
+            states = Snapshot({}, {}, None, listed)
+        put_values(sess, found, variables, states, reshape=self._reshape, timeout=timeout)
+        restored: list[Saved] = [*variables.values(), *tables.values()]
+        return [each.op.name for each in restored]
 
     def chosen(self, graph: Graph) -> Mapping[str, Variable]:
         """The variables, by their names in the checkpoint.
@@ -298,14 +309,46 @@ class Saver:
             InvalidArgumentError: if one is of another graph.
         """
         if self._variables is not None:
-            for variable in self._variables.values():
-                if variable.graph is not graph:
+            listed: list[Saved] = [*self._variables.values(), *self.tables.values()]
+            for each in listed:
+                if each.op.graph is not graph:
                     raise InvalidArgumentError(
-                        f"the saver's {variable!r} is of another graph than the session's",
+                        f"the saver's {each!r} is of another graph than the session's",
                         hint="build the saver in the session's graph, or give it no variables",
                     )
             return self._variables
         return {variable.op.name: variable for variable in graph.variables()}
+
+
+def put_values(
+    sess: Holder,
+    found: Source,
+    variables: Mapping[str, Variable],
+    states: Snapshot,
+    *,
+    reshape: bool = False,
+    timeout: float | None = None,
+) -> None:
+    """Give variables the values of a checkpoint, and other resources their states.
+
+    Args:
+        sess: the session.
+        found: the checkpoint.
+        variables: by their names in it.
+        states: those of the other resources.
+        reshape: whether a value of another shape, but as many elements, will do.
+        timeout: how many seconds to wait for steps that write variables; None is for ever.
+    """
+    for name, variable in variables.items():
+        check_fits(found, name, variable, reshape)
+    values = found.read(variables)
+    put = {}
+    for name, variable in variables.items():
+        value = values[name]
+        if not variable.shape.is_compatible_with(value.shape):
+            value = value.reshape(variable.shape.dims)
+        put[variable.op] = value
+    sess.put(states._replace(values=put), timeout)
 
 
 def check_fits(found: Source, name: str, variable: Variable, reshape: bool) -> None:
@@ -336,26 +379,45 @@ def check_fits(found: Source, name: str, variable: Variable, reshape: bool) -> N
     )
 
 
-def _named(var_list: Any) -> dict[str, Variable]:
+def _owner(table: MutableHashTable) -> str:
+    """The name of the operation by which a table's contents are known: the first that owns it."""
+    owners = table.op.graph.stateful_operations()
+    return next(op.name for op in owners if op.key == table.op.key)
+
+
+def _state_of(found: Source, states: Mapping[str, State], name: str) -> State:
+    """What a checkpoint has of a table; NotFoundError if it has none of that name."""
+    tables = {each: state for each, state in states.items() if state.kind == HASH_TABLE.name}
+    if name not in tables:
+        close = difflib.get_close_matches(name, tables, 3)
+        raise NotFoundError(
+            f"the checkpoint {found.path!r} has no table {name!r}",
+            hint=f"did you mean {' or '.join(map(repr, close))}?" if close else None,
+        )
+    return tables[name]
+
+
+def _named(var_list: Any) -> dict[str, Saved]:
     pairs = (
         list(var_list.items())
         if isinstance(var_list, Mapping)
         else [(getattr(getattr(v, "op", None), "name", None), v) for v in _listed(var_list)]
     )
-    for name, variable in pairs:
-        if not isinstance(variable, Variable) or not isinstance(name, str):
+    for name, each in pairs:
+        if not isinstance(each, Variable | MutableHashTable) or not isinstance(name, str):
             raise InvalidTypeError(
-                f"var_list holds variables, not {variable!r:.80}",
+                f"var_list holds variables and mutable tables, not {each!r:.80}",
                 hint='var_list={"name in the checkpoint": variable} renames them',
             )
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise InvalidArgumentError("var_list has two variables of one name")
+        raise InvalidArgumentError("var_list has two variables, or tables, of one name")
     return found
 
 
 def _listed(var_list: Any) -> list[Any]:
-    if isinstance(var_list, Variable | str) or not isinstance(var_list, Iterable):
+    is_one = isinstance(var_list, Variable | MutableHashTable | str)
+    if is_one or not isinstance(var_list, Iterable):
         raise InvalidTypeError(
             f"var_list is a list of variables, not {var_list!r:.80}", hint="of one: [variable]"
         )

@@ -129,20 +129,22 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
             raise
 
 
-def npz_members(path: str, place: Place) -> Iterator[Record]:
+def npz_members(path: str, place: Place, skip_damaged: bool) -> Iterator[Record]:
     """The arrays of a .npz file, each as a .npy file; keys have their names."""
     (start,) = place or (0,)
     with opened(path) as file, _naming(path):
-        for number, (name, content) in enumerate(arrays.npz_members(file, start), start + 1):
-            yield Record(os.fsencode(f"{path}:{name}"), content, (number,))
+        for number, name, content in arrays.npz_members(file, start, skip_damaged):
+            yield Record(os.fsencode(f"{path}:{name}"), content, (number + 1,))
 
 
-def parquet_row_groups(path: str, place: Place, columns: tuple[str, ...]) -> Iterator[Record]:
+def parquet_row_groups(
+    path: str, place: Place, columns: tuple[str, ...], skip_damaged: bool
+) -> Iterator[Record]:
     """The row groups of a Parquet file, each as such a file; keys have their numbers from 0 on."""
     (start,) = place or (0,)
     key = _keys(path)
     with opened(path) as file, _naming(path):
-        for number, content in enumerate(arrays.parquet_row_groups(file, columns, start), start):
+        for number, content in arrays.parquet_row_groups(file, columns, start, skip_damaged):
             yield Record(key % number, content, (number + 1,))
 
 

@@ -150,6 +150,8 @@ class SessionState:
             if given is not None:
                 try:
                     trial.set_state(given.state)
+                except OpError:  # It says what is wrong, such as that it is another kind's.
+                    raise
                 except (TypeError, ValueError):
                     raise DataLossError(
                         f"the checkpoint has a state of {owner.name!r} that is none"

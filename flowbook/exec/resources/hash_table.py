@@ -45,6 +45,12 @@ class HashTable:
         self._values: dict[Any, Any] = {}
 
     @property
+    def _contents(self) -> str:
+        """Of which dtypes its keys and its values are, and of which shape each value."""
+        values = f"{self._value_dtype.name} {list(self._shape)} values"
+        return f"{self._key_dtype.name} keys and {values}"
+
+    @property
     def size(self) -> int:
         """How many keys there are."""
         return len(self._values)
@@ -79,12 +85,24 @@ class HashTable:
     def state(self) -> Any:
         """All keys and their values; whoever asks holds the lock."""
         keys, values = self._exported()
-        return {"keys": _written(keys), "values": _written(values)}
+        return {"of": self._contents, "keys": _written(keys), "values": _written(values)}
 
     def set_state(self, state: Any) -> None:
-        """Hold these instead; ValueError or TypeError if they are none."""
-        if not isinstance(state, dict) or state.keys() != {"keys", "values"}:
+        """Hold these instead, or nothing if it is None; ValueError or TypeError if they are none.
+
+        Raises:
+            InvalidArgumentError: if they are those of a table of other dtypes, or another shape.
+        """
+        if state is None:
+            self.forget()
+            return
+        if not isinstance(state, dict) or state.keys() != {"of", "keys", "values"}:
             raise ValueError("a table has keys and values")
+        if state["of"] != self._contents:
+            raise InvalidArgumentError(
+                f"the checkpoint has {state['of']!s:.80}, and table {self.name!r} takes "
+                f"{self._contents}"
+            )
         keys = _read(state["keys"], self._key_dtype)
         values = _read(state["values"], self._value_dtype).reshape((len(keys), *self._shape))
         rows = _rows(values, len(self._shape))

@@ -87,7 +87,7 @@ class _Acquire(Attempt):
         return (self,)
 
     def wish(self) -> str:
-        return f"waits for mutex {self._mutex.name!r}, which another step holds"
+        return f"waits for mutex {self._mutex.name!r}, which is held"
 
 
 @makes(MUTEX)

@@ -385,7 +385,11 @@ class _DequeueMany(Attempt):
 
     def advance(self) -> bool:
         queue, taken = self._queue, self._taken
-        count = min(queue.available, self._count - len(taken))
+        wanted = self._count - len(taken)
+        count = min(queue.available, wanted)
+        # What is taken in part lets others put in more, which its coming back would put in order.
+        if count < wanted and not (queue.is_closed or self.call.is_patient):
+            return False
         if count > 0:
             queue.elements.take(taken, count)
         if len(taken) == self._count:

@@ -57,42 +57,71 @@ def npz_arrays(content: bytes, names: Sequence[str]) -> list[Any]:
         DataLossError: if it is none, or damaged.
         NotFoundError: if it has none of such a name.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            there = {name.removesuffix(".npy") for name in archive.namelist()}
-            for name in names:
-                if name not in there:
-                    raise NotFoundError(
-                        f"the .npz file has no array {name!r}; it has {', '.join(sorted(there))}"
-                    )
-            return [npy_array(archive.read(f"{name}.npy")) for name in names]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        if isinstance(error, DataLossError):
-            raise
-        raise DataLossError(f"this is no .npz file: {error}") from None
+    with _archive(io.BytesIO(content)) as archive:
+        there = {n.removesuffix(".npy"): n for n in archive.namelist() if n.endswith(".npy")}
+        for name in names:
+            if name not in there:
+                raise NotFoundError(
+                    f"the .npz file has no array {name!r}; it has {', '.join(sorted(there))}"
+                )
+        members = [archive.getinfo(there[name]) for name in names]
+        return [npy_array(_member(archive, member)) for member in members]
 
 
-def npz_members(file: BinaryIO, start: int) -> Iterator[tuple[str, bytes]]:
-    """The arrays of a .npz file from the given one on: their names, and each as a .npy file.
+def npz_members(file: BinaryIO, start: int, skip_damaged: bool) -> Iterator[tuple[int, str, bytes]]:
+    """The arrays of a .npz file from the given one on: their numbers and names, and .npy files.
+
+    Args:
+        file: can be read anywhere; of what is in it one array at a time is in memory.
+        start: the number of the first array.
+        skip_damaged: whether those are left out that cannot be read.
 
     Raises:
         DataLossError: if it is none, or damaged.
     """
+    with _archive(file) as archive:
+        for number, member in enumerate(archive.infolist()[start:], start):
+            try:
+                content = _member(archive, member)
+            except DataLossError:
+                if skip_damaged:
+                    continue
+                raise
+            yield number, member.filename.removesuffix(".npy"), content
+
+
+# What the module raises of a file that is damaged, or of a kind that it does not read.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+
+
+def _archive(file: BinaryIO) -> zipfile.ZipFile:
     try:
-        with zipfile.ZipFile(file) as archive:
-            for member in archive.infolist()[start:]:
-                yield member.filename.removesuffix(".npy"), archive.read(member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        return zipfile.ZipFile(file)
+    except _UNREADABLE as error:
         raise DataLossError(f"this is no .npz file: {error}") from None
 
 
-def parquet_row_groups(file: BinaryIO, names: Sequence[str], start: int) -> Iterator[bytes]:
-    """The row groups of a Parquet file from the given one on, each as a file of its own.
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """What is in one file of a .npz file."""
+    try:
+        return archive.read(member)
+    except _UNREADABLE as error:
+        raise DataLossError(
+            f"{member.filename!r} at byte {member.header_offset} of the .npz file cannot be read: "
+            f"{error}"
+        ) from None
+
+
+def parquet_row_groups(
+    file: BinaryIO, names: Sequence[str], start: int, skip_damaged: bool
+) -> Iterator[tuple[int, bytes]]:
+    """The row groups of a Parquet file from the given one on: their numbers, and each as a file.
 
     Args:
         file: can be read anywhere; of what is in it one row group at a time is in memory.
         names: those of the columns that are wanted; none are all.
         start: the number of the first row group.
+        skip_damaged: whether those are left out that cannot be read.
 
     Raises:
         UnimplementedError: if pyarrow is not installed.
@@ -103,16 +132,31 @@ def parquet_row_groups(file: BinaryIO, names: Sequence[str], start: int) -> Iter
     try:
         whole = parquet.ParquetFile(file)
         _check_columns(names, whole.schema_arrow.names)
-        for number in range(start, whole.num_row_groups):
-            sink = io.BytesIO()
+        groups = range(start, whole.num_row_groups)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataLossError(f"this is no Parquet file: {str(error)[:200]}") from None
+    for number in groups:
+        try:
             table = whole.read_row_group(number, list(names) or None)
+            sink = io.BytesIO()
             # It is decoded at once: what makes a file small costs time alone.
             parquet.write_table(
                 table, sink, compression="NONE", use_dictionary=False, write_statistics=False
             )
-            yield sink.getvalue()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataLossError(f"this is no Parquet file: {str(error)[:200]}") from None
+        except (pyarrow.ArrowException, OSError) as error:
+            if skip_damaged:
+                continue
+            raise DataLossError(
+                f"row group {number} at byte {_start_of(whole.metadata.row_group(number))} of the "
+                f"Parquet file cannot be read: {str(error)[:200]}"
+            ) from None
+        yield number, sink.getvalue()
+
+
+def _start_of(group: Any) -> int:
+    """Where a row group begins in its file."""
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return min([c.dictionary_page_offset or c.data_page_offset for c in columns], default=0)
 
 
 def parquet_columns(content: bytes, names: Sequence[str]) -> list[Any]:

@@ -187,7 +187,7 @@ def test_what_is_no_list_of_variables() -> None:
     for wrong in ([1], [weights.value], {"a": weights.handle}, {1: weights}):
         with pytest.raises(fb.errors.InvalidTypeError, match="var_list holds variables"):
             fb.train.Saver(wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match="two variables of one name"):
+    with pytest.raises(InvalidArgument, match="two variables, or tables, of one name"):
         fb.train.Saver([weights, weights])
 
 
@@ -207,6 +207,50 @@ def test_the_latest_stay(folder: str) -> None:
     fb.train.Saver(max_to_keep=2).save(sess, f"{folder}/model", 5)
     assert fb.train.latest_checkpoint(folder) == f"{folder}/model-5"
     assert "model-3" not in names(folder)
+
+
+def test_what_a_killed_process_left_goes_with_the_next(folder: str) -> None:
+    """Whatever its step was: nobody will write that one again."""
+    sess = trained()
+
+    def leave(name: str, *files: str) -> None:
+        left = checkpoints.folder_at(folder).within(name)
+        left.create()
+        for file_name in files:
+            with left.written(file_name) as file:
+                file.write(b"half of it")
+
+    leave("model-3", "cpu-0.0a1b2c3d.safetensors", ".cpu-1.0a1b2c3d.safetensors.x.tmp")
+    leave("model-4", "cpu-0.0a1b2c3d.safetensors", "notes.txt")
+    leave("model-5", "cpu-0.0a1b2c3d.safetensors", "index.json")
+    leave("model-best", "cpu-0.0a1b2c3d.safetensors")
+    leave("model-6")
+    leave("other-3", "cpu-0.0a1b2c3d.safetensors")
+    fb.train.Saver().save(sess, f"{folder}/model", 1)
+    there = checkpoints.folder_at(folder).names()
+    assert there == ["model-1", "model-4", "model-5", "model-best", "other-3"]
+
+
+def test_a_file_that_is_called_as_a_checkpoint_stays(tmp_path: Path) -> None:
+    (tmp_path / "model-3").write_text("no folder")
+    fb.train.Saver().save(trained(), tmp_path / "model", 1)
+    assert (tmp_path / "model-3").read_text() == "no folder"
+
+
+def test_what_another_thread_writes_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it went on in the midst of writing."""
+    sess, saver = trained(), fb.train.Saver()
+    write_arrays = checkpoints.write_arrays
+
+    def interleaved(file: Any, arrays: Any) -> Any:
+        monkeypatch.undo()
+        digests = write_arrays(file, arrays)
+        saver.save(sess, tmp_path / "model", 2)
+        return digests
+
+    monkeypatch.setattr(checkpoints, "write_arrays", interleaved)
+    saver.save(sess, tmp_path / "model", 1)
+    assert names(str(tmp_path)) == ["model-1", "model-2"]
 
 
 def test_one_stays_of_each_so_many_hours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ from flowbook.graph.ops.queues.waiting_ops import owning_op
 
 __all__ = ["NpzReader", "ParquetReader"]
 
-npz_reader_op = owning_op("NpzReader", READER, format="npz_members")
-parquet_reader_op = owning_op("ParquetReader", READER, format="parquet_row_groups", columns=())
+npz_reader_op = owning_op("NpzReader", READER, format="npz_members", skip_damaged=False)
+parquet_reader_op = owning_op(
+    "ParquetReader", READER, format="parquet_row_groups", columns=(), skip_damaged=False
+)
 
 
 @npz_reader_op.front
@@ -23,6 +25,8 @@ class NpzReader(Reader):
     A key is the name of the file and that of the array, such as "data.npz:labels".
 
     Args:
+        skip_damaged: whether arrays that cannot be read are left out. A file that is no .npz file
+            at all is an error in any case.
         shared_name: as for `WholeFileReader`.
         name: the operation's name.
 
@@ -42,8 +46,13 @@ class NpzReader(Reader):
     b'memory://parts.npz:second' [3.]
     """
 
-    def __init__(self, shared_name: str | None = None, name: str | None = None) -> None:
-        self._make(npz_reader_op, name, shared_name=shared_name)
+    def __init__(
+        self,
+        skip_damaged: bool = False,
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._make(npz_reader_op, name, skip_damaged=bool(skip_damaged), shared_name=shared_name)
 
 
 @parquet_reader_op.front
@@ -56,6 +65,8 @@ class ParquetReader(Reader):
 
     Args:
         columns: the names of the columns that are read; all by default.
+        skip_damaged: whether row groups that cannot be read are left out. A file that is no Parquet
+            file at all is an error in any case.
         shared_name: as for `WholeFileReader`.
         name: the operation's name.
 
@@ -85,6 +96,7 @@ class ParquetReader(Reader):
     def __init__(
         self,
         columns: Sequence[str] | None = None,
+        skip_damaged: bool = False,
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -92,4 +104,10 @@ class ParquetReader(Reader):
             listed = [] if columns is None else columns
             if not isinstance(listed, list | tuple) or not all(isinstance(c, str) for c in listed):
                 raise InvalidTypeError(f"columns are a list of names, not {columns!r:.80}")
-        self._make(parquet_reader_op, name, columns=tuple(listed), shared_name=shared_name)
+        self._make(
+            parquet_reader_op,
+            name,
+            columns=tuple(listed),
+            skip_damaged=bool(skip_damaged),
+            shared_name=shared_name,
+        )

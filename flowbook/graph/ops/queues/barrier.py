@@ -144,8 +144,8 @@ class Barrier:
             name: the operation's name.
 
         Raises:
-            InvalidArgumentError: if there is no such component or, in the run, shapes do not fit,
-                or an element has it already.
+            InvalidArgumentError: if there is no such component, if shapes do not fit, now or in the
+                run, or if an element has it already.
             CancelledError: in the run, if the barrier is closed, and a key is new or components
                 are not admitted any more.
         """
@@ -158,6 +158,12 @@ class Barrier:
                     )
                 dtype = self.dtypes[component_index]
                 given = convert_to_tensor(values, dtype)
+                rows = Shape([None]).concatenate(self.shapes[component_index])
+                if not rows.is_compatible_with(given.shape):
+                    raise InvalidArgumentError(
+                        f"component {component_index} is of shape {self.shapes[component_index]}, "
+                        f"and values of shape {given.shape} are no rows of that"
+                    )
             return insert_many_op(
                 self.handle,
                 keys,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -79,8 +80,10 @@ def test_what_is_not_asked_for_is_not_read(tmp_path: Path) -> None:
     path = of_parquet(tmp_path / "it", 40_000, 1_000)
     with open(path, "rb") as opened:
         file: Any = Counting(opened)
-        groups = parquet_row_groups(file, ["n"], 20)
-        assert len(next(groups)) > 8_000
+        groups = parquet_row_groups(file, ["n"], 20, skip_damaged=False)
+        number, content = next(groups)
+        assert number == 20
+        assert len(content) > 8_000
         assert file.count < Path(path).stat().st_size / 4
         groups.close()
 
@@ -110,6 +113,55 @@ def test_what_is_damaged_names_its_file(tmp_path: Path) -> None:
         sess.run(value)
     with pytest.raises(fb.errors.InvalidTypeError, match="columns are a list of names, not 'n'"):
         fb.ParquetReader("n")
+
+
+def damage(path: str, place: int) -> None:
+    content = bytearray(Path(path).read_bytes())
+    content[place : place + 40] = b"\xff" * 40
+    Path(path).write_bytes(content)
+
+
+def read_whole(reader: Any, path: str) -> list[bytes]:
+    """The keys of the records of a file."""
+    key = reader.read(fb.train.string_input_producer([path], 1))[0]
+    with fb.Session() as sess:
+        return list(fb.train.until_end(sess, key))
+
+
+def test_what_is_damaged_in_a_file_is_named_with_its_offset(tmp_path: Path) -> None:
+    path = str(tmp_path / "it.npz")
+    np.savez(path, a=np.arange(3), b=np.arange(200), c=np.arange(4))
+    with zipfile.ZipFile(path) as archive:
+        start = archive.getinfo("b.npy").header_offset
+    damage(path, start + 300)
+    kept = read_whole(fb.NpzReader(skip_damaged=True), path)
+    assert kept == [f"{path}:{name}".encode() for name in "ac"]
+    names = fb.train.string_input_producer([path], 1)
+    value = fb.NpzReader().read(names)[1]
+    wanted = rf"/it.npz: 'b.npy' at byte {start} of the .npz file cannot be read: Bad CRC"
+    with fb.Session() as sess:
+        sess.run(value)
+        with pytest.raises(fb.errors.DataLossError, match=wanted):
+            sess.run(value)
+
+
+@requires(module="pyarrow")
+def test_a_damaged_row_group_is_named_with_its_offset(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    path = of_parquet(tmp_path / "it", 4_000, 2_000)
+    column = parquet.ParquetFile(path).metadata.row_group(1).column(0)
+    start = column.dictionary_page_offset or column.data_page_offset
+    damage(path, start)
+    [kept] = read_whole(fb.ParquetReader(skip_damaged=True), path)
+    assert kept == f"{path}:0".encode()
+    names = fb.train.string_input_producer([path], 1)
+    value = fb.ParquetReader().read(names)[1]
+    wanted = f"/it: row group 1 at byte {start} of the Parquet file cannot be read"
+    with fb.Session() as sess:
+        sess.run(value)
+        with pytest.raises(fb.errors.DataLossError, match=wanted):
+            sess.run(value)
 
 
 @requires(module="pyarrow")

@@ -17,6 +17,7 @@ import flowbook as fb
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.resources.kinds import Birth, Definition, maker_of
 from flowbook.graph.model.resource_key import ResourceKey
+from tests.graph.ops.queues.model import GIVEN_UP, Model, told
 
 
 class Call:
@@ -58,104 +59,10 @@ class Call:
     def result(self) -> Any:
         """What came of it, as the model says it."""
         if self.error is not None:
-            return type(self.error).__name__
+            return told(self.error)
         if self.outputs is None:
             return None
         return [value for output in self.outputs for value in np.ravel(output).tolist()]
-
-
-class Model:
-    """A queue of numbers, in the simplest way: everybody is asked again after every change."""
-
-    def __init__(self, capacity: int, is_ordered: bool, is_stack: bool) -> None:
-        self.capacity = capacity
-        self.is_stack = is_stack
-        self.is_ordered = is_ordered
-        self.elements: list[int] = []
-        self.is_closed = False
-        self.putting: list[dict[str, Any]] = []
-        self.taking: list[dict[str, Any]] = []
-        self.attempts: list[dict[str, Any]] = []
-
-    def put(self, values: list[int]) -> None:
-        attempt = {"values": list(values), "result": None, "line": self.putting}
-        self.attempts.append(attempt)
-        if self.is_closed:
-            attempt["result"] = "CancelledError"
-        else:
-            self.putting.append(attempt)
-        self.settle()
-
-    def take(self, count: int, is_less_enough: bool) -> None:
-        attempt = {
-            "count": count, "less": is_less_enough, "has": [], "result": None, "line": self.taking
-        }  # fmt: skip
-        self.attempts.append(attempt)
-        self.taking.append(attempt)
-        self.settle()
-
-    def close(self, is_cancelling: bool) -> None:
-        self.is_closed = True
-        if is_cancelling:
-            for attempt in self.putting:
-                attempt["result"] = "CancelledError"
-            self.putting.clear()
-        self.settle()
-
-    def cancel(self, number: int) -> None:
-        waiting = [a for a in self.attempts if a["result"] is None]
-        if waiting:
-            attempt = waiting[number % len(waiting)]
-            attempt["result"] = "given up"
-            attempt["line"].remove(attempt)
-            self.put_back(attempt.get("has", []))
-            self.settle()
-
-    def put_back(self, values: list[int]) -> None:
-        self.elements[:0] = values
-        if self.is_ordered:
-            self.elements.sort()
-
-    def end(self, attempt: dict[str, Any], result: Any) -> bool:
-        attempt["result"] = result
-        attempt["line"].remove(attempt)
-        return True
-
-    def settle(self) -> None:
-        while self.one_put() or self.one_take():
-            pass
-
-    def one_put(self) -> bool:
-        if not self.putting:
-            return False
-        first = self.putting[0]
-        if not first["values"]:
-            return self.end(first, [])
-        if len(self.elements) == self.capacity:
-            return False
-        self.elements.insert(0 if self.is_stack else len(self.elements), first["values"].pop(0))
-        if self.is_ordered:
-            self.elements.sort()
-        return True
-
-    def one_take(self) -> bool:
-        if not self.taking:
-            return False
-        first = self.taking[0]
-        if len(first["has"]) == first["count"]:
-            return self.end(first, first["has"])
-        # What is there when somebody comes to take goes together, before anything is put in.
-        if self.elements:
-            count = first["count"] - len(first["has"])
-            first["has"] += self.elements[:count]
-            del self.elements[:count]
-            return True
-        if not self.is_closed:
-            return False
-        if first["has"] and first["less"]:
-            return self.end(first, first["has"])
-        self.put_back(first["has"])
-        return self.end(first, "OutOfRangeError")
 
 
 STEPS = st.one_of(
@@ -168,15 +75,22 @@ STEPS = st.one_of(
 )
 
 
+ORDERS = {
+    "fifo_queue": "first",
+    "padding_fifo_queue": "first",
+    "stack": "last",
+    "priority_queue": "least",
+}
+
+
 def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
     """Do the same with a queue and with the model, and compare what came of every attempt."""
-    is_ordered = kind == "priority_queue"
     dtypes, shapes = (fb.int64,), (fb.Shape([]),)
     attributes = {"capacity": capacity, "dtypes": dtypes, "shapes": shapes, "names": ()}
     key = ResourceKey("", "q", 1)
     maker = maker_of(key, Definition(kind, attributes))
     queue = maker(Birth(key, attributes, 0, lambda has: None, Cpu()))
-    model = Model(capacity, is_ordered, kind == "stack")
+    model = Model(capacity, ORDERS[kind])
     calls: list[Call] = []
     given_up: set[int] = set()
     number = 0
@@ -190,7 +104,7 @@ def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
             model.put(values)
         elif step == "take one":
             queue.dequeue(call)
-            model.take(1, is_less_enough=False)
+            model.take(1)
         elif step in ("take", "take up to"):
             queue.dequeue_many(call, argument, step == "take up to")
             model.take(argument, step == "take up to")
@@ -200,17 +114,17 @@ def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
             model.close(bool(argument))
             continue
         else:
-            waiting = [c for i, c in enumerate(calls) if not c.is_over and i not in given_up]
-            if waiting:
-                chosen = waiting[argument % len(waiting)]
-                given_up.add(calls.index(chosen))
-                chosen.cancel()
-            model.cancel(argument)
+            if model.waiting:
+                wish = model.waiting[argument % len(model.waiting)]
+                chosen = model.wishes.index(wish)
+                given_up.add(chosen)
+                calls[chosen].cancel()
+                model.give_up(wish)
             call = None  # type: ignore[assignment]
         if call is not None:
             calls.append(call)
-        expected = [a["result"] for a in model.attempts]
-        found = ["given up" if i in given_up else c.result for i, c in enumerate(calls)]
+        expected = [wish.result for wish in model.wishes]
+        found = [GIVEN_UP if i in given_up else c.result for i, c in enumerate(calls)]
         assert found == expected, (step, argument)
         assert int(queue.size()) == len(model.elements)
 
@@ -296,4 +210,4 @@ def test_batches_of_one_bucket(steps: list[tuple[str, list[int]]], is_less_enoug
         assert gone(waiting.pop(0)) == wanted
     last = Call()
     queue.dequeue_bucket(last, is_less_enough)
-    assert last.result == "OutOfRangeError"
+    assert isinstance(last.error, fb.errors.OutOfRangeError)

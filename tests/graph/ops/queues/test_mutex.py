@@ -159,4 +159,4 @@ def test_what_waits_for_itself_fails() -> None:
             sess.run(released)
     finally:
         fb.options.report_waits = None
-    assert "'second': it waits for mutex 'm', which another step holds" in str(caught.value)
+    assert "'second': it waits for mutex 'm', which is held" in str(caught.value)

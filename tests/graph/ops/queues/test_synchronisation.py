@@ -226,8 +226,12 @@ def test_what_does_not_fit_a_barrier(sess: fb.Session) -> None:
     assert 'barrier.insert_many(2, ["a"], [1.0])' in str(caught.value)
     with pytest.raises(fb.errors.InvalidArgumentError, match="do not fit values"):
         sess.run(barrier.insert_many(0, ["a", "b"], [1.0]))
-    with pytest.raises(fb.errors.InvalidArgumentError, match="component 1 is of shape"):
-        sess.run(barrier.insert_many(1, ["a"], ["x"]))
+    for values in (["x"], "x", [["x", "y", "z"]]):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"component 1 is of shape \[2\]"):
+            barrier.insert_many(1, ["a"], values)
+    unknown = fb.placeholder(fb.string)
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"is of shape \[\], and barrier 'b'"):
+        sess.run(barrier.insert_many(1, ["a"], unknown), {unknown: ["x"]})
     with pytest.raises(fb.errors.InvalidArgumentError, match="no fewer than 0"):
         sess.run(barrier.take_many(-1))
     with pytest.raises(fb.errors.InvalidArgumentError, match="1 shape cannot fit 2"):

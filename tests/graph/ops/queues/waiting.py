@@ -41,6 +41,17 @@ def waiters(sess: fb.Session, queue: Any) -> int:
     return 0 if resource is None else sum(map(len, resource._lines))
 
 
+def attempts_at(sess: fb.Session, queues: list[Any]) -> set[Any]:
+    """What operations want that wait at some queues."""
+    found: set[Any] = set()
+    for queue in queues:
+        resource = sess._master.store.find(queue.op.key)
+        if resource is not None:
+            with resource._lock:
+                found.update(*resource._lines)
+    return found
+
+
 def begun(sess: fb.Session, queue: Any, fetches: Any, **how: Any) -> Waiting:
     """A run that has come to wait at a queue, or that has ended."""
     return begun_at(sess, [queue], fetches, **how)
@@ -48,9 +59,10 @@ def begun(sess: fb.Session, queue: Any, fetches: Any, **how: Any) -> Waiting:
 
 def begun_at(sess: fb.Session, queues: list[Any], fetches: Any, **how: Any) -> Waiting:
     """A run that has come to wait at one of some queues, or that has ended."""
-    before = [waiters(sess, queue) for queue in queues]
+    before = attempts_at(sess, queues)
     run = Waiting(sess, fetches, **how)
-    while [waiters(sess, queue) for queue in queues] == before and run._thread.is_alive():
+    # Others may leave as it comes: that as many wait as before says nothing.
+    while run._thread.is_alive() and attempts_at(sess, queues) <= before:
         threading.Event().wait(0.001)
     return run
 

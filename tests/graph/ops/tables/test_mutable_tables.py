@@ -149,6 +149,94 @@ def test_a_saver_of_all_variables_has_it(tmp_path: Path, has_all: bool) -> None:
         assert sess.run(found).tolist() == ([5, -1] if has_all else [-1, 6])
 
 
+def test_a_saver_has_the_tables_that_it_lists(tmp_path: Path) -> None:
+    """Under the names that are given, and as they are; the others keep what they have."""
+    listed = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="listed")
+    other = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="other")
+    empty = fb.lookup.MutableHashTable(fb.int32, fb.float32, [0.0, 0.0], name="empty")
+    w = fb.Variable(1.0, name="w")
+    key = fb.placeholder(fb.int64, [])
+    puts = [listed.insert("a", key), other.insert("a", key)]
+    found, more = [listed.lookup("a"), other.lookup("a"), empty.size()], empty.insert(1, [2.0, 3.0])
+    saver = fb.train.Saver({"w": w, "words": listed, "none": empty})
+    with fb.Session() as sess:
+        sess.run([*puts, fb.assign(w, 2.0)], {key: 5})
+        path = saver.save(sess, tmp_path / "model")
+        sess.run([*puts, more], {key: 6})
+        assert saver.restore(sess, path) == ["w", "listed", "empty"]
+        assert sess.run(found) == [5, 6, 0]
+    with fb.Session() as sess:
+        # Of another saver, and in a session that has used none of them.
+        assert fb.train.Saver({"words": other}).restore(sess, path) == ["other"]
+        assert sess.run(found) == [-1, 5, 0]
+
+
+def test_a_table_that_a_checkpoint_does_not_have(tmp_path: Path) -> None:
+    table = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="words")
+    w = fb.Variable(1.0, name="w")
+    found, put = table.lookup("a"), table.insert("a", 7)
+    with fb.Session() as sess:
+        path = fb.train.Saver([w, table]).save(sess, tmp_path / "model")
+        sess.run(put)
+        renamed = fb.train.Saver({"w": w, "word": table})
+        with pytest.raises(fb.errors.NotFoundError, match=r"no table 'word'(.|\n)*'words'"):
+            renamed.restore(sess, path)
+        assert renamed.restore(sess, path, partial=True) == ["w"]
+        assert sess.run(found) == 7
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_table_of_another_kind_is_not_restored(tmp_path: Path, is_listed: bool) -> None:
+    """As many bytes may be another table's, with all values wrong."""
+
+    def save_or_restore(value_dtype: fb.DType, default: Any) -> None:
+        with fb.Graph().as_default(), fb.Session() as sess:
+            table = fb.lookup.MutableHashTable(fb.int64, value_dtype, default, name="t")
+            w = fb.Variable(1.0, name="w")
+            sess.run([table.insert([1], [default]), w])
+            saver = fb.train.Saver([w, table] if is_listed else None)
+            if fb.train.checkpoint_exists(tmp_path / "model"):
+                sess.run(fb.assign(w, 2.0))
+                try:
+                    saver.restore(sess, tmp_path / "model")
+                finally:
+                    assert sess.run([w, table.size()]) == [2.0, 1]
+            else:
+                saver.save(sess, tmp_path / "model")
+
+    save_or_restore(fb.float32, [1.0, 2.0])
+    wanted = r"has int64 keys and float32 \[2\] values, and table 't' takes int64 keys and int32"
+    with pytest.raises(fb.errors.InvalidArgumentError, match=wanted):
+        save_or_restore(fb.int32, [1, 2])
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"float32 \[2, 1\]"):
+        save_or_restore(fb.float32, [[1.0], [2.0]])
+
+
+def test_tables_that_share_contents_are_saved_as_one(tmp_path: Path) -> None:
+    tables = [fb.lookup.MutableHashTable(fb.string, fb.int64, -1, shared_name="s") for _ in "ab"]
+    saver = fb.train.Saver([tables[1]])
+    with fb.Session() as sess:
+        sess.run(tables[0].insert("a", 5))
+        path = saver.save(sess, tmp_path / "model")
+        sess.run(tables[0].insert("a", 6))
+        saver.restore(sess, path)
+        assert sess.run(tables[0].lookup("a")) == 5
+
+
+def test_what_tensorflow_saved_has_no_tables() -> None:
+    table = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="t")
+    checkpoint = Path(__file__).parents[3] / "tensorflow/data/references"
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="the table 't'"):
+        fb.tensorflow.restore(sess, checkpoint, [table])  # type: ignore[list-item]
+
+
+def test_a_table_is_not_for_a_saver_of_another_graph(tmp_path: Path) -> None:
+    saver = fb.train.Saver([fb.lookup.MutableHashTable(fb.string, fb.int64, -1)])
+    refused = pytest.raises(fb.errors.InvalidArgumentError, match="of another graph")
+    with fb.Graph().as_default(), fb.Session() as sess, refused:
+        saver.save(sess, tmp_path / "model")
+
+
 def test_a_stored_graph_has_its_tables() -> None:
     with fb.Graph().as_default() as graph:
         table = fb.lookup.MutableHashTable(fb.string, fb.int64, -1, name="t")
