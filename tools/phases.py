@@ -1,6 +1,6 @@
 """The phases of `make test`: what each runs, and how long it may take.
 
-Every phase runs, whatever becomes of others. Two more run at once than there are processors, since
+Every phase runs, whatever becomes of others. One more runs at once than there are processors, since
 phases wait too: for threads, kernels, servers and pages. What one says is shown when it ends, or as
 it comes if it is the only one. At the end stands one line per phase with its wall time, its
 processor time, and its budget of the latter, which does not depend on what else the machine does. A
@@ -135,7 +135,7 @@ def run_at_once(phases: list[Phase]) -> list[Outcome]:
     outcomes = []
     with ExitStack() as stack:
         files = {phase: stack.enter_context(TemporaryFile()) for phase in phases}
-        pool = stack.enter_context(ThreadPoolExecutor((os.cpu_count() or 1) + 2))
+        pool = stack.enter_context(ThreadPoolExecutor((os.cpu_count() or 1) + 1))
         # After an interrupt, which ends those that run, none begins.
         stack.callback(pool.shutdown, cancel_futures=True)
         for future in as_completed([pool.submit(run, phase, files[phase]) for phase in phases]):

@@ -163,6 +163,10 @@ def test_views_and_bars_of_before_leave_the_page(lab: Lab, own_page: Any) -> Non
         notebook.graph(0)
         counts.append(notebook.comms_and_models())
     assert counts[1:] == [counts[1]] * 5
-    # The one before may still be on its way out.
-    assert 1 <= notebook.alive("HTMLDivElement.prototype", VIEWS) <= 2
-    assert 1 <= notebook.alive(MODELS, PAYLOADS) <= 2
+
+    def few_stay(*what: str) -> bool:
+        # The one before may still be on its way out; on a busy machine others too, for a while.
+        return any(1 <= notebook.alive(*what) <= 2 for _ in range(40))
+
+    assert few_stay("HTMLDivElement.prototype", VIEWS)
+    assert few_stay(MODELS, PAYLOADS)

@@ -218,7 +218,10 @@ export class TimelineView {
     const timeline = this.#timeline!;
     const { from, span } = this.#seen;
     if (this.#selected === null) {
-      const first = timeline.rowStart[0] < timeline.rowStart[1] ? firstAfter(timeline, 0, from) : 0;
+      // The end of the step before may be seen too.
+      const step = this.#step();
+      const begin = step === null ? from : Math.max(from, timeline.steps[step].start);
+      const first = timeline.rowStart[0] < timeline.rowStart[1] ? firstAfter(timeline, 0, begin) : 0;
       return this.#go(Math.min(first, timeline.work.length - 1));
     }
     const call = this.#selected;
