@@ -50,15 +50,16 @@ def picture(view: Any) -> str:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("first", [64, 20_000_000])  # It may take nearly all of the time.
+# One may take nearly all of the time.
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (20_000_000, 64, 64), (64, 20_000_000, 64)])
 def test_keys_lead_from_all_steps_to_one_call(
-    tmp_path: Path, page: Any, dark: bool, first: int
+    tmp_path: Path, page: Any, dark: bool, sizes: tuple[int, ...]
 ) -> None:
     x = fb.placeholder(fb.float32, [None], name="x")
     with fb.name_scope("net"):
         y = fb.reduce_sum(fb.exp(x, name="e"), name="total")
     with fb.Session() as sess, sess.trace() as trace:
-        for size in (first, 64, 64):
+        for size in sizes:
             sess.run(y, {x: np.zeros(size, np.float32)})
     fb.TimelineView(trace).export_html(tmp_path / "trace.html")
     page.emulate_media(color_scheme="dark" if dark else "light")
