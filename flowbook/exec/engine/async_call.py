@@ -113,7 +113,8 @@ class AsyncCall:
     @property
     def has_done(self) -> bool:
         """Whether it has done something that cannot be undone."""
-        return self._has_done or (self.claim is not None and self.claim.is_done())
+        claim = self.claim  # Once: whoever saves asks meanwhile.
+        return self._has_done if claim is None else claim.is_done()
 
     def on_end(self, callback: Callable[[], None]) -> None:
         """Have `callback` called when the step has come to its end, whatever that is."""
