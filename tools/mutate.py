@@ -65,6 +65,7 @@ GIVING_BACK = "exec/engine/test_giving_back.py"
 HISTORIES = "graph/ops/queues/test_histories.py"
 TABLES = "graph/ops/tables/test_mutable_tables.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
+MUTEX = "graph/ops/queues/test_mutex.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
 ORDER = "exec/state/test_order.py"
@@ -846,8 +847,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/parts/turns.py",
-        "call = self._reported() or self._waited_for()",
-        "call = self._waited_for()",
+        "call = self._reported() or (None if has_all() else self._waited_for())",
+        "call = None if has_all() else self._waited_for()",
         ("exec/session/test_partial_run.py",),
     ),
     Change(
@@ -1055,9 +1056,34 @@ CHANGES = (
     ),
     Change(
         "graph/rewrite/order_state.py",
-        "node.owner is not None and node.order is Order.READS_FIRST",
-        "node.owner is not None",
+        "            if order is Order.READS_FIRST:\n",
+        "            if order is not Order.IN_TURN:\n",
         (TOUCHES,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "return {holding: ends or [holding] for holding, ends in held.items()}",
+        "return {holding: [holding] for holding in held}",
+        (MUTEX,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "                self._put_before(ends, turns[place])\n",
+        "",
+        (MUTEX,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "        for touching in turns.values():\n"
+        "            self._take_turns(self._held(touching))\n",
+        "",
+        (MUTEX,),
+    ),
+    Change(
+        "exec/resources/mutex.py",
+        "holder is not None and holder.call.step is self.call.step",
+        "False",
+        (MUTEX,),
     ),
     Change(
         "graph/rewrite/cse.py",
@@ -2661,6 +2687,12 @@ CHANGES = (
         "            if any(unit.waits or self._port in unit.inputs for unit in units):\n",
         "            if any(unit.waits for unit in units):\n",
         ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/engine/grouping.py",
+        "found = lowered(units, whole, outputs, setting, waited)",
+        "found = lowered(units, whole, outputs, setting)",
+        (LOWERING,),
     ),
     Change(
         "exec/engine/grouping.py",

@@ -35,6 +35,6 @@ class Link(NamedTuple):
 ACCELERATOR = Figures(1e13, 5e11, 5e-6)
 OVER_BUS = Link(6e-5, 1e10)
 # An H200 in single precision with CuPy 14, as measured. What is fed, and what is fetched, lies in
-# memory that goes through pinned blocks: between those alone the bus moves 5.5e10 bytes in a second.
+# memory that goes through pinned blocks: between those alone it is 5.5e10 bytes in a second.
 GPU = Figures(5e13, 1.7e12, 1.5e-5)
 OVER_FAST_BUS = Link(2.5e-5, 8e9)
