@@ -50,7 +50,7 @@ class View:
         return self._forms(front_end.live_form(self._live))
 
     def _forms(self, live: Mapping[str, Any]) -> front_end.Forms:
-        return front_end.forms(repr(self), self._svg(), live)
+        return front_end.forms(repr(self), self._svg, live)
 
     def export_html(self, path: Any) -> None:
         """Write what it shows now as a page of its own, which needs neither kernel nor network.
