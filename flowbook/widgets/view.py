@@ -59,7 +59,8 @@ class View:
             path: the file, such as "view.html". An existing one is replaced whole or not at all.
 
         Raises:
-            FailedPreconditionError: if the front end has not been built.
+            FailedPreconditionError: if the front end has not been built, or nothing that draws the
+                picture is installed.
             OSError: if the file cannot be written.
         """
         page = self._page()

@@ -54,8 +54,8 @@ test("a large picture is not laid out twice", async () => {
     const [, requests] = await later(arrangingFirst(tree, new EdgeCache(tree, NOTHING), NOTHING));
     return requests.map(({ sideways }) => sideways);
   };
-  assert.deepEqual(await asked(fanOf(59)), [false, true]);
-  assert.deepEqual(await asked(fanOf(60)), [false]);
+  assert.deepEqual(await asked(fanOf(39)), [false, true]);
+  assert.deepEqual(await asked(fanOf(40)), [false]);
 });
 
 test("one scope alone is opened at first, and what is alone in it", () => {

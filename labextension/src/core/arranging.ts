@@ -15,7 +15,7 @@ export type Arranging<Made> = Generator<LayoutRequest, Made, Layout>;
 export const LEGIBLE = 0.72; // The scale at which names are still read with ease.
 const [ROOM_WIDTH, ROOM_HEIGHT] = [820, 540]; // What a page has for a picture, about.
 const MUCH_LARGER = 2;
-const MOST_TURNED = 60; // More boxes would not be legible on their side: they are not laid out twice.
+const MOST_TURNED = 40; // More boxes would not be legible on their side: they are not laid out twice.
 
 /** The picture of a tree. */
 export function* arranging(tree: Hierarchy, edges: EdgeCache, choices: Choices): Arranging<Scene> {
