@@ -58,19 +58,21 @@ export function drawing(
   room = Infinity,
 ): Drawing {
   const legend = legendOf(tree, palette);
-  const labels = Math.max(0, ...legend.map(({ label }) => textWidth(label, DETAIL_SIZE)));
-  const about = Math.max(0, ...legend.map((row) => textWidth(row.about, DETAIL_SIZE)));
-  const width = Math.max(scene.width, textWidth(heading, DETAIL_SIZE), legend.length > 0 ? SWATCH + labels + 10 + about : 0);
-  const top = heading ? HEADING : 0;
+  // What lies around it is as large on the page however small the picture is there.
+  const unit = Math.max(1, scene.width / room);
+  const widest = (words: readonly string[]): number => Math.max(0, ...words.map((each) => textWidth(each, unit * DETAIL_SIZE)));
+  const second = unit * (SWATCH + 10) + widest(legend.map(({ label }) => label));
+  const width = Math.max(scene.width, widest([heading]), legend.length > 0 ? second + widest(legend.map(({ about }) => about)) : 0);
+  const top = heading ? unit * HEADING : 0;
   const pen = new Draughtsman(tree, palette, sideways, new Legible(Math.min(1, room / width)));
   const parts = [
-    ...(heading ? [text(0, 6, DETAIL_SIZE, FAINT, heading)] : []),
-    `<g transform="translate(${n((width - scene.width) / 2)} ${top})">`,
+    text(0, unit * 6, unit * DETAIL_SIZE, FAINT, heading),
+    `<g transform="translate(${n((width - scene.width) / 2)} ${n(top)})">`,
     ...scene.sheets.flatMap((sheet) => pen.sheet(sheet)),
     "</g>",
-    ...legend.map((row, i) => rowSvg(row, SWATCH + labels + 10, top + scene.height + ROW * (i + 1.2))),
+    ...legend.map((row, i) => rowSvg(row, second, top + scene.height + unit * ROW * (i + 1.2), unit)),
   ];
-  const height = top + scene.height + (legend.length > 0 ? ROW * (legend.length + 0.5) : 0);
+  const height = top + scene.height + (legend.length > 0 ? unit * ROW * (legend.length + 0.5) : 0);
   return { parts: parts.filter(Boolean).join("\n"), width, height };
 }
 
@@ -91,13 +93,15 @@ function legendOf(tree: Hierarchy, palette: Palette): SignedRow[] {
   return rows;
 }
 
-/** A line of the legend; what is said of it begins at `second`. */
-function rowSvg({ swatch, label, about, sign }: SignedRow, second: number, y: number): string {
-  const wide = (SWATCH - 10) / swatch.length;
-  const colours = swatch.map((colour, i) => rect(i * wide, y - 5, wide + 0.1, 10, `fill="${colour}"`));
-  const crossing = `<path d="M0 ${n(y)}h${n(SWATCH - 10)}" stroke="${INK}" stroke-width="2.4"/>`;
-  const signed = sign === "line" ? crossing : sign ? mark(sign, (SWATCH - 10 + markWidth(sign)) / 2, y, PAPER, INK) : "";
-  return colours.join("") + signed + text(SWATCH, y + 4, DETAIL_SIZE, INK, label) + text(second, y + 4, DETAIL_SIZE, FAINT, about);
+/** A line of the legend, of so large pixels; what is said of it begins at `second`. */
+function rowSvg({ swatch, label, about, sign }: SignedRow, second: number, y: number, unit: number): string {
+  const swatches = unit * (SWATCH - 10);
+  const wide = swatches / swatch.length;
+  const colours = swatch.map((colour, i) => rect(i * wide, y - 5 * unit, wide + 0.1, 10 * unit, `fill="${colour}"`));
+  const crossing = `<path d="M0 ${n(y)}h${n(swatches)}" stroke="${INK}" stroke-width="${n(2.4 * unit)}"/>`;
+  const signed = sign === "line" ? crossing : sign ? mark(sign, (swatches + markWidth(sign, unit)) / 2, y, PAPER, INK, unit) : "";
+  const words = (x: number, colour: string, said: string): string => text(x, y + 4 * unit, unit * DETAIL_SIZE, colour, said);
+  return colours.join("") + signed + words(unit * SWATCH, INK, label) + words(second, FAINT, about);
 }
 
 /** Draws what is on sheets, outer ones first. */
@@ -237,16 +241,16 @@ function label({ crossing, label: words, labelAt }: Stroke, ground: string): str
   return behind + text(x, y + 3.5, LABEL_SIZE, ink, words, "middle", weight);
 }
 
-function markWidth(words: string): number {
-  return textWidth(words, MARK_SIZE) + 12;
+function markWidth(words: string, unit = 1): number {
+  return textWidth(words, unit * MARK_SIZE) + 12 * unit;
 }
 
 /** A mark that ends at a place of a border; its frame is as its words, or as its ground where that is strong. */
-function mark(words: string, right: number, y: number, fill: string, ink: string): string {
-  const wide = markWidth(words);
-  const frame = `rx="6.5" fill="${fill}" stroke="${fill === PAPER ? ink : fill}"`;
-  const said = text(right - wide / 2, y + 2.8, MARK_SIZE, ink, words, "middle", ' font-weight="600"');
-  return rect(right - wide, y - 7, wide, 13, frame) + said;
+function mark(words: string, right: number, y: number, fill: string, ink: string, unit = 1): string {
+  const wide = markWidth(words, unit);
+  const frame = `rx="${n(6.5 * unit)}" fill="${fill}" stroke="${fill === PAPER ? ink : fill}"`;
+  const said = text(right - wide / 2, y + 2.8 * unit, unit * MARK_SIZE, ink, words, "middle", ' font-weight="600"');
+  return rect(right - wide, y - 7 * unit, wide, 13 * unit, frame) + said;
 }
 
 function rect(x: number, y: number, width: number, height: number, more: string): string {

@@ -1,5 +1,6 @@
 """The static picture of a graph: what a live view shows of it at first."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,8 @@ def test_what_is_too_small_to_be_read_is_left_out() -> None:
     assert 820 / width < 0.5
     assert ">AddN_3<" in all_of_it
     assert ">float32 [4]<" not in all_of_it
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', all_of_it)]
+    assert min(sizes) * 820 / width > 6.4
 
 
 def test_equal_graphs_have_equal_pictures_whatever_was_drawn_before() -> None:
