@@ -68,14 +68,15 @@ def graph_payload(
     """
     if needed is not None or overlay is not None:
         return _graph_payload(graph, needed, overlay)
-    version = graph.version
+    state = graph.version, graph.members.keeps
     known = _known.get(graph)
-    if known is None or known[0] != version:
-        known = _known[graph] = version, _graph_payload(graph, None, None)
+    if known is None or known[0] != state:
+        known = _known[graph] = state, _graph_payload(graph, None, None)
     return known[1]
 
 
-_known: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
+_State = tuple[int, int]  # Of a graph: what was built again and kept has other variables and cells.
+_known: weakref.WeakKeyDictionary[Graph, tuple[_State, bytes]] = weakref.WeakKeyDictionary()
 
 
 def _graph_payload(graph: Graph, needed: Needed | None, overlay: Overlay | None) -> bytes:
