@@ -2296,10 +2296,22 @@ CHANGES = (
         ("widgets/graphs/test_overlay.py",),
     ),
     Change(
-        "widgets/graphs/looks.py",
-        "count / len(found)",
-        "count / len(block.members)",
-        ("widgets/graphs/test_overlay.py",),
+        "widgets/graphs/svg.py",
+        '"ran": dict(ran or {})',
+        '"ran": {}',
+        ("widgets/graphs/test_flow_blocks.py",),
+    ),
+    Change(
+        "widgets/engine.py",
+        "context.set_memory_limit(_MEMORY)",
+        "pass",
+        ("widgets/test_engine.py",),
+    ),
+    Change(
+        "widgets/front_end.py",
+        'f"{text}\\n{error}"',
+        "text",
+        ("widgets/test_engine.py",),
     ),
     Change(
         "exec/plan/explaining.py",
@@ -2971,10 +2983,10 @@ CHANGES = (
         ("explain/test_lint.py",),
     ),
     Change(
-        "widgets/graphs/scope_blocks.py",
-        "others = [op for op in members if not op.op_def.is_constant]",
-        'others = [op for op in members if op.type != "Const"]',
-        ("widgets/graphs/test_scope_blocks.py",),
+        "widgets/graphs/payload.py",
+        "return _CONSTANT if operation.op_def.is_constant else _PLAIN",
+        'return _CONSTANT if operation.type == "Const" else _PLAIN',
+        ("widgets/graphs/test_svg.py",),
     ),
     Change(
         "exec/engine/bind.py",
