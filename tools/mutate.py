@@ -2938,8 +2938,8 @@ CHANGES = (
     ),
     Change(
         "graph/numerics/sums.py",
-        "if before or columns == 1:",
-        "if columns == 1:",
+        "if before or columns == 1 or length < _LONG_COLUMN:",
+        "if columns == 1 or length < _LONG_COLUMN:",
         ("graph/numerics/test_sums.py",),
     ),
     Change(
