@@ -1492,9 +1492,21 @@ CHANGES = (
     ),
     # Instruments
     Change(
+        "exec/engine/bind.py",
+        "timed(unit.function, place, device.moment)",
+        "timed(unit.function, place, None)",
+        (GPU,),
+    ),
+    Change(
+        "exec/instruments/trace.py",
+        "                self._recorder.settle()\n",
+        "",
+        (GPU,),
+    ),
+    Change(
         "exec/engine/recording.py",
-        "recorder.add(place, step, start, thread, outputs)",
-        "recorder.add(place, step, start, thread, ())",
+        "recorder.add(place, step, start, clock(), thread, outputs)",
+        "recorder.add(place, step, start, clock(), thread, ())",
         (TRACE,),
     ),
     Change(
