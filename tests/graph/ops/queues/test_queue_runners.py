@@ -88,6 +88,18 @@ def test_what_waits_fails_with_the_error_of_the_runner() -> None:
     assert caught.value.operation is taken.op
 
 
+def test_who_closes_a_queue_needs_no_hint_that_it_ends() -> None:
+    queue = counted(100, capacity=4)
+    taken = queue.dequeue()
+    with fb.Session() as sess:
+        sess.run(taken)
+        sess.run(queue.close())
+        everything(sess, taken)
+        with pytest.raises(fb.errors.OutOfRangeError) as caught:
+            sess.run(taken)
+    assert caught.value.hint is None
+
+
 def test_closing_the_session_ends_the_threads() -> None:
     queue = counted(10**9)
     with fb.Session() as sess:
