@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+import flowbook as fb
 from tests.graph.ops.queues.waiting import waiters
 
 CELL = """
@@ -171,6 +172,39 @@ def test_an_input_of_several_is_at_its_end_when_all_are(notebook) -> None:
     notebook.run("use", "found += [n.item() for n in fb.train.until_end(sess, taken)]")
     # The one that has ended gives nothing more; the other one goes on where it was.
     assert sorted(notebook["found"]) == sorted([0, 1, *range(500)])
+    notebook.run("end", "sess.close()")
+
+
+STALE_INPUTS = {
+    "prefetched": "batch = fb.train.batches([1, 2, 3, 4, 5, 6], {size}, prefetch=2)",
+    "batched": """
+[row] = fb.unstack(fb.train.batches([*range(2 * {size})], 1))
+batch = fb.train.batch(row, {size}, capacity={size})
+""",
+}
+
+
+@pytest.mark.parametrize("source", STALE_INPUTS.values(), ids=STALE_INPUTS)
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "fresh"])
+def test_who_takes_from_a_redefined_input_fails_when_nothing_fills_it(
+    notebook, source: str, begun: bool
+) -> None:
+    notebook.run("input", source.format(size=2))
+    notebook.run("use", "total = fb.reduce_sum(batch)")
+    notebook.run("session", "sess = fb.Session()")
+    if begun:
+        notebook.run("run", "sess.run(total)")
+    notebook.run("input", source.format(size=3))
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        output = notebook.run("run", "list(fb.train.until_end(sess, total))", fails=True)
+    input_cell = "cell [5]" if begun else "cell [4]"
+    assert "any more: it is the 'batch" in output
+    assert f"of before {input_cell} redefined it" in output
+    assert f"redefined at {input_cell}, line" in output
+    assert "hint: re-run cell [2]: this run uses 'Sum' built from" in output
+    notebook.run("use", "total = fb.reduce_sum(batch)")
+    notebook.run("run", "found = len(list(fb.train.until_end(sess, total)))")
+    assert notebook["found"] == 2
     notebook.run("end", "sess.close()")
 
 
