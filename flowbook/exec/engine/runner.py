@@ -42,6 +42,7 @@ from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import PlanNode, Program
@@ -228,6 +229,8 @@ class Runner:
         except MustWait:
             raise
         except Exception as error:
+            if is_interruption(error):
+                raise
             failed, cause = self._failed(step.failure(error) or error), cause_of(error)
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
@@ -417,6 +420,8 @@ class Runner:
         try:
             return self._on_device(function)
         except Exception as error:
+            if is_interruption(error):
+                raise
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
             raise failed from cause
