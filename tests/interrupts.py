@@ -61,11 +61,13 @@ def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None
         stopped = Interrupt()
         raise stopped
 
+    handlers = _handlers()
     try:
         with _calling_at(number, stop):
             function()
     except Interrupt:
         pass
+    assert _handlers() == handlers  # A step's own would put off what comes later.
     return stopped  # Which Python drops where a generator is closed, and says so.
 
 
@@ -91,3 +93,7 @@ def _calling_at(number: int, at_place: Callable[[], None]) -> Iterator[None]:
     finally:
         sys.setprofile(before)
         gc.enable()
+
+
+def _handlers() -> list[Any]:
+    return [signal.getsignal(each) for each in signal.valid_signals()]

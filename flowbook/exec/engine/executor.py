@@ -277,13 +277,15 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        writing, account = self._writing, self.account
+        writing, account, executions = self._writing, self.account, self._executions
         pop, push = heapq.heappop, heapq.heappush
         tag = latest = step.root
         try:
             while ready:
                 index, tag = pop(ready)
                 if tag is not latest:
+                    if self._is_cancelled or (executions is not None and executions.is_closed):
+                        raise session_closed()
                     if account is not None:
                         account.giving.pause()
                     latest = tag

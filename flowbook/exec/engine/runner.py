@@ -130,7 +130,8 @@ class Runner:
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
-        self._setting = Setting(bound.known, bound.specs, device, is_wary, engine.tallies)
+        shared = engine.tallies, engine.executions
+        self._setting = Setting(bound.known, bound.specs, device, is_wary, *shared)
         self.stage = Stage.NEW
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
@@ -283,7 +284,7 @@ class Runner:
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
         values = self._values(feeds, deadline)
-        executions = self._executions if self._waits else None
+        executions = self._executions if self._waits or self._is_routed else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
         account = self._account(structure, feeds)
         how = deadline, self._overseer, executions, parts
