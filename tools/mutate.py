@@ -451,7 +451,7 @@ CHANGES = (
     Change(
         "exec/engine/acting.py", "under_way and number not in self._put_off", "under_way", (ACTING,)
     ),
-    Change("exec/engine/segment.py", " and not is_interruption(error)", "", (ACTING,)),
+    Change("exec/engine/segment.py", " and not is_interruption(error)", "", (INTERRUPTIONS,)),
     Change(
         "exec/engine/segment.py",
         "None if is_interruption(error) else written",
@@ -462,7 +462,7 @@ CHANGES = (
         "exec/engine/parts/joint.py",
         "(not isinstance(error, Exception) or is_interruption(error))",
         "not isinstance(error, Exception)",
-        (ACTING,),
+        (INTERRUPTIONS,),
     ),
     Change(
         "exec/interruptions.py", "bool(code.co_flags & inspect.CO_VARARGS)", "0", (INTERRUPTIONS,)

@@ -4,6 +4,7 @@ import functools
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -119,6 +120,39 @@ def test_it_stops_a_run_on_several_devices(runs: int) -> None:
                 sess.run(add, {x: 1.0})
             assert sess.run(total) == runs
         assert sess.run(add, {x: 0.0}) == runs + 1
+
+
+def test_it_ends_what_another_device_computes() -> None:
+    begun, finished = threading.Event(), []
+
+    def compute(xp: Any, x: Any) -> Any:
+        begun.set()
+        end = time.monotonic() + 30.0
+        while time.monotonic() < end:
+            pass
+        finished.append(x)
+        return x
+
+    def ring_then(x: Any) -> Any:
+        assert begun.wait(60)
+        return ring_here(x)
+
+    computing = fb.OpDef(
+        "InterruptionsTestComputing",
+        "x: T -> y: T",
+        T=(fb.float32,),
+        infer=lambda x: x.shape,
+        kernel=compute,
+    )
+    x = fb.placeholder(fb.float32, [])
+    with fb.device("/cpu:0"):
+        here = fb.py_func(ring_then, [x], fb.float32)
+    with fb.device("/cpu:1"):
+        there = computing(x)
+    with fb.Session(cpus=2) as sess:
+        with pytest.raises(Alarm):
+            sess.run([here, there], {x: 1.0})
+        assert finished == []
 
 
 @pytest.mark.parametrize("cpus", [1, 2], ids=["one device", "two devices"])
