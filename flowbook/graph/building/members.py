@@ -151,7 +151,7 @@ class Members:
             self.known_shapes.note(previous)
         self._built_again[previous] = self._next_id, self.keeps
         self.keeps += 1
-        if previous.op_def.owns is not None and operation.site.author is not None:
+        if operation.site.author is not None and (previous.op_def.owns or previous.type == RUNNER):
             operation.site.author.kept.append(previous)
 
     def take(self, name: str, author: Author | None) -> str:
