@@ -220,7 +220,7 @@ class Feeder:
     def _feed(self, operation: Operation) -> None:
         try:
             with also_listed_in(self._steps):
-                prepared = self._master.prepare(Signature((), (operation,), ()))
+                prepared = self._prepared(operation)
                 while not self.closed:
                     self._master.run(prepared, ())
         except OutOfRangeError:
@@ -231,6 +231,17 @@ class Feeder:
             self._fail(error)
         finally:
             self._end()
+
+    def _prepared(self, operation: Operation) -> Prepared:
+        """One round made ready to run."""
+        try:
+            return self._master.prepare(Signature((), (operation,), ()))
+        except OpError as error:
+            if error.operation is not None and error.operation.op_def.must_be_fed:
+                error.hint = (
+                    "a runner feeds nothing: run `queue.enqueue(...)` with the feed instead"
+                )
+            raise
 
     def _fail(self, error: Exception) -> None:
         found = error if isinstance(error, OpError) else UnknownError(str(error))

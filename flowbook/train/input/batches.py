@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.ops.queues.prefetching import prefetched
 from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt, seed_of
@@ -171,6 +171,11 @@ def batches(
     with located("batches"):
         columns = [_array(leaf) for leaf in leaves(arrays)]
         rows = _common_rows(columns)
+        if hasattr(size, "__len__"):
+            raise InvalidTypeError(
+                "size is how many rows a batch has, and not another array",
+                hint="give several as one: fb.train.batches((x, y), size)",
+            )
         check_counts(size=size, **({} if epochs is None else {"epochs": epochs}))
         if prefetch is not None:
             check_counts(0, prefetch=prefetch)

@@ -273,6 +273,7 @@ def test_what_is_no_input_is_refused_by_name() -> None:
         (lambda: fb.train.batches((x, [object()]), 2), TypeError, r"arrays\[1\] is no array"),
         (lambda: fb.train.batches((), 2), ValueError, "no array"),
         (lambda: fb.train.batches(x, 0), ValueError, "size is a positive integer"),
+        (lambda: fb.train.batches(x, [1, 2], 2), TypeError, r"batches\(\(x, y\), size\)"),
         (lambda: fb.train.batches(x, 2, 0), ValueError, "epochs is a positive integer"),
         (lambda: fb.train.batches(x, 2, prefetch=True), ValueError, "prefetch"),
         (lambda: fb.train.batches(x, 2, shuffle="yes"), TypeError, "shuffle is a seed"),

@@ -100,6 +100,17 @@ def test_who_closes_a_queue_needs_no_hint_that_it_ends() -> None:
     assert caught.value.hint is None
 
 
+def test_what_would_have_to_be_fed_is_refused_with_what_to_do() -> None:
+    x = fb.placeholder(fb.float32, [], name="x")
+    batch = fb.train.batch(x, 2)
+    with fb.Session() as sess:
+        with pytest.raises(fb.errors.InvalidArgumentError, match="Placeholder 'x': it must be fed"):
+            sess.run(batch, {x: 1.0})
+        with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+            sess.run(batch)
+    assert str(caught.value.hint).startswith("a runner feeds nothing")
+
+
 def test_closing_the_session_ends_the_threads() -> None:
     queue = counted(10**9)
     with fb.Session() as sess:
