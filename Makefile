@@ -58,10 +58,11 @@ proto: .venv/proto.stamp
 		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
 		flowbook/exec/plan/program.proto flowbook/tensorflow/messages.proto
 
-# The live views, and JupyterLab's extension. Without npm a notebook shows the static forms.
+# The live views, what draws graphs, and JupyterLab's extension. Without npm a notebook shows text
+# of graphs, and pictures of all else.
 front-end:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BUNDLE) $(EXTENSION); \
-	else echo "no npm: graphs are shown as static pictures"; fi
+	else echo "no npm: graphs are shown as text, and all else as static pictures"; fi
 
 $(BUNDLE): labextension/node_modules/.package-lock.json $(wildcard labextension/src/*/*.ts) \
 		labextension/build.mjs

@@ -35,7 +35,10 @@ from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
+from flowbook.exec.kernels.cuda import convolutions as _gpu_windows  # noqa: F401  # Registers.
+from flowbook.exec.kernels.cuda import elementwise as _gpu_functions  # noqa: F401  # Registers.
 from flowbook.exec.kernels.cuda import factorisations as _gpu_factors  # noqa: F401  # Registers.
+from flowbook.exec.kernels.cuda import pooling as _gpu_pools  # noqa: F401  # Registers.
 from flowbook.exec.kernels.cuda import random_numbers as _gpu_numbers  # noqa: F401  # Registers.
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *

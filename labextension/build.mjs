@@ -1,8 +1,9 @@
-// Builds the bundle that notebooks run, into the Python package, and JupyterLab's extension, which
-// the wheel has beside it; prints their sizes.
+// Builds the bundle that notebooks run and the one that Python runs, which draws the pictures beside
+// live views, into the Python package, and JupyterLab's extension, which the wheel has beside it;
+// prints their sizes.
 //
-// The layout runs in a worker made from text, so that nothing is fetched: it is bundled first, and
-// its text becomes a constant of the bundle.
+// In a page the layout runs in a worker made from text, so that nothing is fetched: it is bundled
+// first, and its text becomes a constant of the bundle.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,8 +15,8 @@ const OUT = new URL("../flowbook/widgets/static/", import.meta.url);
 const EXTENSION = new URL("prebuilt/", import.meta.url);
 const COMMON = { bundle: true, minify: true, target: "es2022", write: false, legalComments: "none" };
 
-async function bundle(entry, plugins = [], format = "esm") {
-  const result = await build({ ...COMMON, entryPoints: [entry], plugins, format, logLevel: "warning" });
+async function bundle(entry, options = {}) {
+  const result = await build({ ...COMMON, entryPoints: [entry], format: "esm", logLevel: "warning", ...options });
   return result.outputFiles[0].text;
 }
 
@@ -34,18 +35,21 @@ const workerText = {
   },
 };
 
-const text = await bundle("src/widgets/index.ts", [workerText]);
+const text = await bundle("src/widgets/index.ts", { plugins: [workerText] });
+const picture = await bundle("src/core/picture.ts", { format: "iife", globalName: "flowbook" });
 await mkdir(OUT, { recursive: true });
 await writeFile(new URL("flowbook.js", OUT), text);
-// What the bundle contains of others asks that its licence goes with it.
+await writeFile(new URL("picture.js", OUT), picture);
+// What the bundles contain of others asks that its licence goes with them.
 const licences = ["@dagrejs/dagre", "@dagrejs/graphlib", "uplot"].map(async (name) => {
   const path = new URL(`node_modules/${name}/LICENSE`, import.meta.url);
   return `${name}\n\n${await readFile(path, "utf8")}`;
 });
 await writeFile(new URL("LICENSES.txt", OUT), (await Promise.all(licences)).join("\n\n"));
 say("flowbook.js", text);
+say("picture.js", picture);
 
-const extension = await bundle("src/lab/container.ts", [], "iife");
+const extension = await bundle("src/lab/container.ts", { format: "iife" });
 // Pages may keep what they loaded under a name: other code has another one.
 const load = `static/remoteEntry.${createHash("sha256").update(extension).digest("hex").slice(0, 16)}.js`;
 const { version, license } = JSON.parse(await readFile(new URL("package.json", import.meta.url), "utf8"));

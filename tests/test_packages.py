@@ -19,7 +19,7 @@ from tests.need import requires
 pytestmark = requires(distribution="hatchling")
 
 ROOT = Path(__file__).parents[1]
-BUNDLE = "flowbook/widgets/static/flowbook.js"
+BUNDLES = ("flowbook/widgets/static/flowbook.js", "flowbook/widgets/static/picture.js")
 EXTENSION = "labextension/prebuilt/package.json"
 HOOKS = ("tools/build_front_end.py", "tools/describe_package.py")
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", *HOOKS)
@@ -48,7 +48,7 @@ def built(source: Path, target: str) -> set[str]:
         return {name.partition("/")[2] for name in archive.getnames()}
 
 
-@pytest.mark.parametrize("there", [[], [BUNDLE], [EXTENSION]])
+@pytest.mark.parametrize("there", [[], BUNDLES, [BUNDLES[0], EXTENSION], [BUNDLES[1], EXTENSION]])
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
 def test_without_the_front_end_no_package_is_made(
     target: str, there: list[str], source: Path
@@ -63,13 +63,13 @@ def test_without_the_front_end_no_package_is_made(
 
 
 def test_packages_contain_the_front_end(source: Path) -> None:
-    for path in (BUNDLE, EXTENSION):
+    for path in (*BUNDLES, EXTENSION):
         put(source / path)
     wheel = built(source, "wheel")
-    assert BUNDLE in wheel
+    assert wheel.issuperset(BUNDLES)
     assert any(path.endswith("share/jupyter/labextensions/flowbook/package.json") for path in wheel)
     # A wheel is made of a source archive too, where there is no npm.
-    assert {BUNDLE, EXTENSION, *SOURCES} <= built(source, "sdist")
+    assert {*BUNDLES, EXTENSION, *SOURCES} <= built(source, "sdist")
 
 
 def test_the_description_needs_no_folder_beside_it(source: Path) -> None:
@@ -108,10 +108,11 @@ def test_nothing_sends_people_to_an_index_for_flowbook() -> None:
     assert not asked.search('pip install "flowbook[lab] @ file:///flowbook.whl"')
 
 
-def test_what_hints_say_to_install_is_what_extras_bring() -> None:
+def test_what_hints_say_to_install_is_what_flowbook_or_an_extra_brings() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
-        extras = tomllib.load(file)["project"]["optional-dependencies"]
-    brought = {re.split(r"[\[>=; ]", each)[0] for each in itertools.chain(*extras.values())}
+        project = tomllib.load(file)["project"]
+    named = [project["dependencies"], *project["optional-dependencies"].values()]
+    brought = {re.split(r"[\[>=; ]", each)[0] for each in itertools.chain(*named)}
     hints = re.compile(r"pip install ([a-z0-9][\w.-]*(?: [a-z0-9][\w.-]*-[\w.-]*)*)")
     asked = {
         package

@@ -1,8 +1,8 @@
 """Sees to it that wheel and source archive contain the front end: a hook of hatchling.
 
-That is the live views' bundle, in the package, and JupyterLab's extension, where JupyterLab looks
-for extensions. A package without them would look the same and show static pictures, so none is
-made. An editable installation leaves it all to `make`.
+That is the live views' bundle and the one that draws pictures of graphs, in the package, and
+JupyterLab's extension, where JupyterLab looks for extensions. A package without them would look the
+same and show less, so none is made. An editable installation leaves it all to `make`.
 """
 
 import shutil
@@ -12,7 +12,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUILT = ("flowbook/widgets/static/flowbook.js", "labextension/prebuilt/package.json")
+BUILT = (
+    "flowbook/widgets/static/flowbook.js",
+    "flowbook/widgets/static/picture.js",
+    "labextension/prebuilt/package.json",
+)
 
 
 class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]

@@ -71,7 +71,8 @@ def export_html(shown: Any, path: Any) -> None:
 
     Raises:
         InvalidTypeError: if it is nothing that Flowbook shows.
-        FailedPreconditionError: if it has a live view, and the front end has not been built.
+        FailedPreconditionError: if it has a live view, and the front end has not been built, or
+            nothing that draws the picture is installed.
         OSError: if the file cannot be written.
 
     >>> import flowbook as fb, pathlib, tempfile

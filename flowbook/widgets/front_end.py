@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from flowbook.graph.model.errors import FailedPreconditionError
+from flowbook.graph.model.errors import FailedPreconditionError, OpError
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.storing import files
 from flowbook.widgets.page import is_looked_at
@@ -33,16 +33,20 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 Forms = tuple[dict[str, Any], dict[str, Any]]
 
 
-def forms(text: str, svg: str, live: Mapping[str, Any]) -> Forms:
-    """All forms of what is shown.
+def forms(text: str, draw: Callable[[], str], live: Mapping[str, Any]) -> Forms:
+    """All forms of what is shown; where nothing draws the picture, the text says so.
 
     Args:
         text: what a terminal shows.
-        svg: the picture.
+        draw: makes the picture, SVG.
         live: what `live_form` gives.
     """
     from flowbook.widgets.svg_png import svg_png  # Pillow takes a while.
 
+    try:
+        svg = draw()
+    except OpError as error:
+        return {**live, "text/plain": f"{text}\n{error}"}, {}
     png, width = svg_png(svg)
     data = {**live, "image/svg+xml": svg, "image/png": png, "text/plain": text}
     return data, {"image/png": {"width": width}}

@@ -1,7 +1,6 @@
 """The colours that static pictures share, on their light paper.
 
-`labextension/src/core/run_colours.ts` and `overlay_colours.ts` have the same, and those for dark
-themes.
+`labextension/src/core/run_colours.ts` has the same, and those for dark themes.
 """
 
 from __future__ import annotations
@@ -12,10 +11,6 @@ PAPER, INK, FAINT, RULE, WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "
 # After Okabe and Ito: the colour-blind tell them apart. What is numbered beyond them has dashes.
 TOLD_APART = ("#0072b2", "#d55e00", "#009e73", "#cc4d97", "#c98500", "#3fa0dc", "#4b4f58")
 DASHES = ("", "7 4", "2 3")
-
-# From little to much, and from much less over equal to much more.
-LITTLE, MUCH = "#f4f5f8", "#f4a35a"
-LESS, MORE = "#8fbce8", "#f4a35a"
 
 
 def told_apart(number: int) -> str:

@@ -1,7 +1,8 @@
 """Pictures as PNG: what shows where SVG does not, as in a notebook that nobody has trusted yet.
 
 It draws what Flowbook's own pictures are made of, and knows no more of SVG than they use: groups
-that shift and fade, rectangles, circles, text, and paths of lines and cubic curves.
+that shift and fade, rectangles, circles, text with a halo or without, and paths of lines and
+curves.
 """
 
 from __future__ import annotations
@@ -118,8 +119,16 @@ class _Pen:
         anchor = {"middle": "ms", "end": "rs"}.get(element.get("text-anchor", ""), "ls")
         font = _font(style.font_size * self._scale, element.get("font-weight") == "600")
         at = self._at(float(element.get("x", 0)), float(element.get("y", 0)), style)
-        colour = _colour(element.get("fill"), style)
-        self._draw.text(at, element.text or "", fill=colour, font=font, anchor=anchor)
+        colour, halo = (_colour(element.get(name), style) for name in ("fill", "stroke"))
+        self._draw.text(
+            at,
+            element.text or "",
+            fill=colour,
+            font=font,
+            anchor=anchor,
+            stroke_width=0 if halo is None else self._thickness(element) // 2,
+            stroke_fill=halo,
+        )
 
     def _path(self, element: ElementTree.Element, style: _Style) -> None:
         fill, stroke = (_colour(element.get(name), style) for name in ("fill", "stroke"))
@@ -157,7 +166,7 @@ def _numbers(text: str) -> list[float]:
 def _lines(path: str) -> Iterator[list[Point]]:
     """The lines of a path, one for each of its starts."""
     line: list[Point] = []
-    for command, said in re.findall(r"([MLCHhlz])([^MLCHhlz]*)", path):
+    for command, said in re.findall(r"([MLCQHhlz])([^MLCQHhlz]*)", path):
         numbers = _numbers(said)
         x, y = line[-1] if line else (0.0, 0.0)
         if command == "M":
@@ -172,6 +181,8 @@ def _lines(path: str) -> Iterator[list[Point]]:
             line.append((numbers[0] + (x if command == "h" else 0.0), y))
         elif command == "C":
             line += _curve((x, y), numbers)
+        elif command == "Q":
+            line += _curve((x, y), _cubic((x, y), numbers))
         else:
             line.append(line[0])
     if line:
@@ -186,6 +197,13 @@ def _curve(start: Point, numbers: list[float]) -> Iterator[Point]:
         s = 1 - t
         a, b, c, d = s**3, 3 * s * s * t, 3 * s * t * t, t**3
         yield a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3
+
+
+def _cubic(start: Point, numbers: list[float]) -> list[float]:
+    """A quadratic curve as a cubic one, both without their start."""
+    (x0, y0), (x1, y1, x2, y2) = start, numbers
+    towards = [x0 + (x1 - x0) * 2 / 3, y0 + (y1 - y0) * 2 / 3]
+    return [*towards, x2 + (x1 - x2) * 2 / 3, y2 + (y1 - y2) * 2 / 3, x2, y2]
 
 
 def _dashed(points: list[Point], dashes: list[float]) -> Iterator[list[Point]]:

@@ -50,7 +50,7 @@ class View:
         return self._forms(front_end.live_form(self._live))
 
     def _forms(self, live: Mapping[str, Any]) -> front_end.Forms:
-        return front_end.forms(repr(self), self._svg(), live)
+        return front_end.forms(repr(self), self._svg, live)
 
     def export_html(self, path: Any) -> None:
         """Write what it shows now as a page of its own, which needs neither kernel nor network.
@@ -59,7 +59,8 @@ class View:
             path: the file, such as "view.html". An existing one is replaced whole or not at all.
 
         Raises:
-            FailedPreconditionError: if the front end has not been built.
+            FailedPreconditionError: if the front end has not been built, or nothing that draws the
+                picture is installed.
             OSError: if the file cannot be written.
         """
         page = self._page()

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { arranging } from "../src/core/arranging.js";
 import { cardOf } from "../src/core/card.js";
 import { scopeEdges } from "../src/core/edges.js";
 import { faceOf } from "../src/core/faces.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
+import { made } from "../src/core/picture.js";
 import { layOut } from "../src/core/placing.js";
 import { GraphData, Kind } from "../src/core/payload.js";
 import { say } from "../src/core/say.js";
-import { Choices, EdgeCache, compose, prepare } from "../src/core/scene.js";
+import { Choices, EdgeCache } from "../src/core/scene.js";
 import { Search } from "../src/core/search.js";
 import { neighbours } from "../src/core/selection.js";
 import { withSeries } from "../src/core/series.js";
@@ -16,7 +18,6 @@ import { likenessPalette } from "../src/core/colours.js";
 import { sceneSvg } from "../src/core/svg.js";
 import { graphOf } from "./graphs.js";
 
-const measure = (text: string, size: number): number => text.length * size * 0.55;
 const allSeen = (tree: Hierarchy): Uint8Array => new Uint8Array(tree.data.operations);
 
 /** A loop as Python pictures it: a variable, what routes it, its condition and its body. */
@@ -85,10 +86,10 @@ test("what joins a node is who gives the value, not who routes it", () => {
 test("a loop says how it ran", () => {
   const plain = tree();
   const node = plain.find("scope:loop")!;
-  assert.equal(faceOf(plain, node, measure).title, "↻ loop");
-  assert.equal(faceOf(plain, node, measure).detail, "2 operations");
+  assert.equal(faceOf(plain, node).title, "↻ loop");
+  assert.equal(faceOf(plain, node).detail, "2 operations");
   plain.ran = { loop: "ran 37 times" };
-  assert.equal(faceOf(plain, node, measure).detail, "ran 37 times");
+  assert.equal(faceOf(plain, node).detail, "ran 37 times");
   assert.equal(say(plain, node), "loop, ran 37 times, 2 operations");
   const card = cardOf(plain, { kind: "node", node });
   assert.equal(card.subtitle, "loop");
@@ -117,7 +118,7 @@ test("calls of a function lead to its one body, and that to them", () => {
     cardOf(of, { kind: "node", node }).sections.find((section) => section.heading === heading)!.items.map(({ text, goal }) => [text, goal]);
   assert.deepEqual(goals(call, "calls"), [["functions/step", { kind: "node", node: body }]]);
   assert.deepEqual(goals(body, "called by"), ["step", "step_1"].map((name) => [name, { kind: "node", node: of.find(`op:${name}`) }]));
-  const face = faceOf(of, call, measure);
+  const face = faceOf(of, call);
   assert.deepEqual([face.title, face.detail], ["ƒ step_1", "call of step"]);
   assert.equal(say(of, call), "call of functions/step");
   assert.equal(of.body(of.find("op:x")!), -1);
@@ -140,15 +141,8 @@ for (const sideways of [false, true]) {
   test(`lines that go round do so beside everything (${sideways ? "sideways" : "down"})`, () => {
     const plain = tree();
     const opened = new Set([plain.find("scope:loop")!]);
-    const choices: Choices = { opened, aside: new Map(), controls: false, sideways, aspect: 1.5 };
-    const cache = new EdgeCache(plain, choices);
-    const prepared = new Map();
-    const layouts = new Map();
-    for (const scope of [...opened, plain.root]) {
-      prepared.set(scope, prepare(cache, scope, choices, measure, layouts));
-      layouts.set(scope, layOut(prepared.get(scope)!.request));
-    }
-    const scene = compose(plain, prepared, layouts, choices);
+    const choices: Choices = { opened, aside: new Map(), controls: false, sideways };
+    const scene = made(arranging(plain, new EdgeCache(plain, choices), choices));
     const round = scene.sheets.flatMap(({ strokes }) => strokes).filter((stroke) => stroke.round);
     assert.equal(round.length, 1);
     const box = (key: string) => scene.boxes.get(plain.find(key)!)!;

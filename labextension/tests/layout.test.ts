@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { arranging } from "../src/core/arranging.js";
 import { hex, likenessPalette } from "../src/core/colours.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
 import { Layout, LayoutRequest } from "../src/core/layout.js";
+import { made } from "../src/core/picture.js";
 import { layOut } from "../src/core/placing.js";
-import { Choices, EdgeCache, Prepared, Scene, compose, prepare } from "../src/core/scene.js";
+import { Choices, EdgeCache, Scene } from "../src/core/scene.js";
 import { sceneSvg } from "../src/core/svg.js";
 import { byteSize, counted, shortened } from "../src/core/words.js";
 import { chainOf, graphOf } from "./graphs.js";
-
-const measure = (text: string, size: number): number => text.length * size * 0.55;
 
 function request(count: number, edges: [number, number][], more: Partial<LayoutRequest> = {}): LayoutRequest {
   return {
@@ -108,16 +108,8 @@ test("200 members take less time than anyone notices", () => {
 });
 
 function sceneOf(tree: Hierarchy, opened: number[]): Scene {
-  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false, aspect: 1.5 };
-  const cache = new EdgeCache(tree, choices);
-  const prepared = new Map<number, Prepared>();
-  const layouts = new Map<number, Layout>();
-  for (const scope of [...opened].sort((a, b) => tree.depth[b] - tree.depth[a]).concat(tree.root)) {
-    const ready = prepare(cache, scope, choices, measure, layouts);
-    prepared.set(scope, ready);
-    layouts.set(scope, layOut(ready.request));
-  }
-  return compose(tree, prepared, layouts, choices);
+  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false };
+  return made(arranging(tree, new EdgeCache(tree, choices), choices));
 }
 
 test("an opened scope holds its members", () => {

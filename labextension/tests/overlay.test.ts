@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { cardOf } from "../src/core/card.js";
-import { likenessPalette } from "../src/core/colours.js";
+import { likenessPalette, mixed } from "../src/core/colours.js";
 import { scopeEdges } from "../src/core/edges.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
 import { Colouring, Crossings, OverlayData, Tints, differenceMark, differences, sayCrossing } from "../src/core/overlay.js";
-import { mixed, overlayPalette, scaleColour } from "../src/core/overlay_colours.js";
+import { overlayPalette, scaleColour } from "../src/core/overlay_colours.js";
 import { GraphData } from "../src/core/payload.js";
 import { runPaint } from "../src/core/run_colours.js";
 import { say } from "../src/core/say.js";
@@ -121,7 +121,7 @@ test("a value crosses once for each device, along the edges to what runs there",
   assert.equal(along("scope:a", "scope:b"), "4.0 kB to cpu:1");
   assert.equal(along("scope:a", "op:c"), null);
   assert.equal(along("op:x", "scope:a"), null);
-  const choices = { opened: new Set<number>(), aside: new Map(), controls: false, sideways: false, aspect: 1 };
+  const choices = { opened: new Set<number>(), aside: new Map(), controls: false, sideways: false };
   const plain = new EdgeCache(new Hierarchy(graphOf(OPS)), choices);
   assert.equal(plain.crossing(within[0]), null);
 });

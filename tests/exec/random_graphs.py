@@ -114,7 +114,7 @@ class Example:
 class _Builder:
     """Draws one operation after the other."""
 
-    def __init__(self, draw: Any, with_waiting: bool) -> None:
+    def __init__(self, draw: Any, with_waiting: bool, depth: int) -> None:
         self.draw = draw
         self.tensors: list[fb.Tensor] = []
         self.operations: list[fb.Operation] = []
@@ -143,6 +143,9 @@ class _Builder:
         ]
         if with_waiting:
             self.kinds += [self.delay, self.delay, self.exchange]
+        self.depth = depth
+        if depth:
+            self.kinds += [self.branch, self.branch, self.loop]
 
     def pick(self, items: Any) -> Any:
         return self.draw(st.sampled_from(items))
@@ -274,6 +277,35 @@ class _Builder:
         self.example.sends.append(send(a, key=key))
         return [made]
 
+    def branch(self) -> list[fb.Tensor]:
+        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(st.integers(-3, 3)))
+        return [fb.cond(predicate, self.inside, self.inside)]
+
+    def loop(self) -> list[fb.Tensor]:
+        turns, first = self.draw(st.integers(0, 3)), fb.reduce_sum(self.tensor())
+
+        def body(i: fb.Tensor, value: fb.Tensor) -> Any:
+            return i + 1, self.inside(value)
+
+        return [fb.while_loop(lambda i, _: i < turns, body, (0, first), back_prop=False)[1]]
+
+    def inside(self, *given: fb.Tensor) -> fb.Tensor:
+        """A scalar of what is drawn in a branch or loop, of which nothing else is seen outside."""
+        before = (self.tensors, self.operations, self.effects, self.kinds, self.depth)
+        # What takes nothing from outside is inside by its control dependencies alone.
+        own = self.constant() if self.draw(st.booleans()) else self.tensors
+        self.tensors, self.operations = [*given, *own], [*self.operations]
+        self.effects, self.depth = [*self.effects], self.depth - 1
+        kinds = [each for each in self.kinds if each not in (self.exchange, self.variable)]
+        if not self.depth:
+            kinds = [each for each in kinds if each not in (self.branch, self.loop)]
+        self.kinds = kinds
+        for _ in range(self.draw(st.integers(0, 4))):
+            self.step()
+        made = fb.clip_by_value(fb.reduce_sum(self.tensors[-1]), -LIMIT, LIMIT)
+        self.tensors, self.operations, self.effects, self.kinds, self.depth = before
+        return made
+
     def steps(self, feed_variables: bool) -> None:
         for _ in range(self.draw(st.integers(1, 3))):
             feeds: dict[Any, Any] = {p: self.values(tuple(p.shape)) for p in self.placeholders}
@@ -297,10 +329,22 @@ class _Builder:
 
 
 @st.composite
-def examples(draw: Any, with_waiting: bool = False, feed_variables: bool = False) -> Example:
-    """A graph of up to 24 drawn operations, and one to three steps."""
+def examples(
+    draw: Any, with_waiting: bool = False, feed_variables: bool = False, depth: int = 0
+) -> Example:
+    """A graph of up to 24 drawn operations, and one to three steps.
+
+    Args:
+        draw: Hypothesis's.
+        with_waiting: whether some are asynchronous.
+        feed_variables: whether variables are fed.
+        depth: how many branches and loops may lie in each other.
+    """
     with fb.Graph().as_default():
-        builder = _Builder(draw, with_waiting)
+        builder = _Builder(draw, with_waiting, depth)
+        if depth:
+            for tensor in [*builder.variable(), *builder.variable()]:
+                builder.tensors.append(tensor)
         for _ in range(draw(st.integers(1, 2))):
             for tensor in builder.placeholder():
                 builder.tensors.append(tensor)

@@ -8,18 +8,22 @@ import pytest
 import flowbook as fb
 from flowbook.exec.devices.gpu import Gpu
 from flowbook.graph.model.registry import kernel_for, op_named
-from tests.exec.devices.test_kinds import compare, examples, is_about_arrays
+from tests.exec.devices.test_kinds import compare, examples, is_about_arrays, run
 from tests.gpu.need import skip_without_gpu
 from tests.op_cases import CASES, Case
 from tests.op_cases.case import admitted, natural
 
 skip_without_gpu()
 
-HERE = [
+# What gives vectors whose signs, or phases, every library chooses.
+WITH_VECTORS = {"SelfAdjointEig", "Svd"}
+
+EVERYTHING = [
     case
     for case in CASES
     if kernel_for(op_named(case.type), "gpu") is not None and not is_about_arrays(case.type)
 ]
+HERE = [case for case in EVERYTHING if case.type not in WITH_VECTORS]
 
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
@@ -28,7 +32,7 @@ def test_the_kernel_is_right(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in HERE if case.special is not None], ids=lambda case: case.name
+    "case", [case for case in EVERYTHING if case.special is not None], ids=lambda case: case.name
 )
 def test_so_it_is_of_nan_and_infinities(case: Case) -> None:
     compare(case, examples(case, case.special, natural(case)), Gpu())
@@ -38,6 +42,33 @@ def test_so_it_is_of_nan_and_infinities(case: Case) -> None:
 def test_so_it_is_of_narrow_and_of_whole_numbers(case: Case) -> None:
     for dtype in {*admitted(case)} & {fb.float16, fb.float32, fb.int32, fb.complex64}:
         compare(case, examples(case, case.inputs, dtype), Gpu())
+
+
+def composed(type: str, parts: list[np.ndarray]) -> np.ndarray:
+    """The matrices that were decomposed into values and vectors."""
+    values, left = parts[0], parts[1][..., : parts[0].shape[-1]]
+    right = parts[2][..., : values.shape[-1]] if type == "Svd" else left
+    return (left * values[..., None, :]) @ np.conj(np.swapaxes(right, -1, -2))
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in EVERYTHING if case.type in WITH_VECTORS], ids=lambda case: case.name
+)
+def test_decompositions_are_those_of_the_matrices(case: Case) -> None:
+    for dtype in {*admitted(case)} & {fb.float32, fb.float64, fb.complex64, fb.complex128}:
+        tolerance = 4 * case.tolerance * np.finfo(dtype.numpy).eps
+        for operation, inputs, wanted in examples(case, case.inputs, dtype):
+            found = run(operation, inputs, Gpu())
+            assert [part.dtype for part in found] == [part.dtype for part in wanted]
+            assert [part.shape for part in found] == [part.shape for part in wanted]
+            np.testing.assert_allclose(found[0], wanted[0], rtol=tolerance, atol=tolerance)
+            if len(found) > 1 and found[1].size:
+                whole = composed(case.type, found)
+                np.testing.assert_allclose(whole, inputs[0], rtol=tolerance, atol=tolerance)
+                for vectors in found[1:]:
+                    products = np.conj(np.swapaxes(vectors, -1, -2)) @ vectors
+                    eye = np.broadcast_to(np.eye(vectors.shape[-1]), products.shape)
+                    np.testing.assert_allclose(products, eye, atol=tolerance)
 
 
 def test_matrices_without_a_factor_or_an_inverse_are_noticed() -> None:

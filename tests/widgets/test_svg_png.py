@@ -40,6 +40,11 @@ def is_red(image: Image.Image, x: int, y: int) -> bool:
             (10, 14),
         ),
         (
+            '<path d="M0 18Q10 -10 20 18" fill="none" stroke="#ff0000" stroke-width="6"/>',
+            (10, 4),
+            (10, 14),
+        ),
+        (
             '<path d="M0 10H40" stroke="#ff0000" stroke-width="6" stroke-dasharray="10 10"/>',
             (25, 10),
             (15, 10),
@@ -50,7 +55,7 @@ def is_red(image: Image.Image, x: int, y: int) -> bool:
             (5, 10),
         ),
     ],
-    ids=["rect", "circle", "H", "lhz", "L", "C", "dashes", "translate"],
+    ids=["rect", "circle", "H", "lhz", "L", "C", "Q", "dashes", "translate"],
 )
 def test_shapes_are_where_svg_has_them(
     inside: str, here: tuple[int, int], not_here: tuple[int, int]
@@ -65,6 +70,16 @@ def test_what_is_faint_is_pale() -> None:
     red, green, _ = image.getpixel((20, 10))  # type: ignore[misc]
     assert red > 230
     assert 150 < green < 210
+
+
+def test_a_halo_lies_between_text_and_what_is_behind_it() -> None:
+    behind = '<rect width="40" height="20" fill="#ff0000"/>'
+    text = '<text x="20" y="14" font-size="12" fill="#000000" text-anchor="middle"{}>I</text>'
+    plain = drawn(behind + text.format(""))
+    haloed = drawn(behind + text.format(' stroke="#ffffff" stroke-width="8"'))
+    assert is_red(plain, 16, 10)
+    assert haloed.getpixel((16, 10))[1] > 180  # type: ignore[index]
+    assert is_red(haloed, 5, 10)
 
 
 @pytest.mark.parametrize(("anchor", "side"), [("", 30), ("middle", 20), ("end", 10)])

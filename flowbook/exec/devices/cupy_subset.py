@@ -40,14 +40,15 @@ MISSING_KEYWORDS = frozenset(
 )
 MISSING_KEYWORDS_OF = {
     "argpartition": frozenset({"kind", "order"}),
-    "argsort": frozenset({"order"}),
+    "argsort": frozenset({"order", "descending"}),
     "count_nonzero": frozenset({"keepdims"}),
+    "einsum": frozenset({"out"}),
     "isin": frozenset({"kind"}),
     "lexsort": frozenset({"axis"}),
     "partition": frozenset({"kind", "order"}),
     "percentile": frozenset({"weights"}),
     "quantile": frozenset({"weights"}),
-    "sort": frozenset({"order"}),
+    "sort": frozenset({"order", "descending"}),
     "take": frozenset({"mode"}),
     "unique": frozenset({"sorted"}),
 }

@@ -103,6 +103,11 @@ class AsyncCall:
         callback()
 
     @property
+    def step(self) -> object:
+        """What all calls of its step on the device have in common, and no others."""
+        return self._endings
+
+    @property
     def is_settled(self) -> bool:
         """Whether what it gave has been used, or the step has come to its end."""
         giving = self._giving

@@ -198,6 +198,11 @@ class _Question:
         self.error: BaseException | None = None
 
     @property
+    def step(self) -> object:
+        """See `AsyncContext`."""
+        return self._given
+
+    @property
     def is_settled(self) -> bool:
         """See `AsyncContext`."""
         return self._given.is_used

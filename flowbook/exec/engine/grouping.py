@@ -75,9 +75,12 @@ class Grouping:
         self._takes = takes
         self._outline = Outline(part) if is_routed else None
         self._takers: dict[int, list[int]] = {}
+        self._followers: dict[int, list[int]] = {}
         for index, unit in enumerate(units):
             for value in unit.inputs:
                 self._takers.setdefault(value, []).append(index)
+            for other in unit.after:
+                self._followers.setdefault(other, []).append(index)
 
     def structure(self, setting: Setting, is_first: bool) -> Structure:
         """The state machine's view of the program.
@@ -155,7 +158,9 @@ class Grouping:
         unit_of = {index: number for number, index in enumerate(order)}
         units = [_moved(self._units[index], unit_of) for index in order]
         _, outputs = self._border(members, setting.known)
-        found = lowered(units, whole, outputs, setting)
+        own = {*members}
+        waited = [unit_of[i] for i in members if not own.issuperset(self._followers.get(i, ()))]
+        found = lowered(units, whole, outputs, setting, waited)
         return _Group(members, frame, found) if found is not None else None
 
     def _routes(self, item: Item) -> bool:

@@ -73,6 +73,18 @@ class _Acquire(Attempt):
         super().__init__(call)
         self._mutex = mutex
 
+    def arrive(self) -> None:
+        holder = self._mutex.holder
+        if holder is not None and holder.call.step is self.call.step:
+            # What lets go of it in the step has done so before: see `rewrite/order_state.py`.
+            self.end(
+                FailedPreconditionError(
+                    f"it {self.wish()} by its own step, and would do so for ever",
+                    hint="let go of it before: what `execute` builds holds it no longer than that "
+                    "runs",
+                )
+            )
+
     def advance(self) -> bool:
         if self._mutex.holder is not None:
             return False

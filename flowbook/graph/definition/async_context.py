@@ -28,6 +28,7 @@ class AsyncContext(Protocol):
         is_patient: whether it waits. If not, what cannot be had at once is not wanted, and what
             could be done in part alone is not to be begun.
         claim: what it is to the resource at which it waits; None if the kernel does not set it.
+        step: what all calls of its step on the device have in common, and no others.
         is_settled: whether the step has used what it was given, or has come to its end.
     """
 
@@ -35,6 +36,10 @@ class AsyncContext(Protocol):
     wish: Callable[[], str] | None
     is_patient: bool
     claim: Claim | None
+
+    @property
+    def step(self) -> object:
+        """See above."""
 
     @property
     def is_settled(self) -> bool:

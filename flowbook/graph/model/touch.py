@@ -44,6 +44,8 @@ class Touch(NamedTuple):
         takes: whether it takes elements out of a queue or its like, and puts them back where a step
             is given up that has not used them (`AsyncContext.on_cancel`).
         puts: whether it puts elements into a queue.
+        holds: whether it has what it waited for until its step ends, or an operation of the types
+            that wake others, to which what it gave has led, lets go of that.
     """
 
     access: Access
@@ -52,6 +54,7 @@ class Touch(NamedTuple):
     woken_by: tuple[str, ...] = ()
     takes: bool = False
     puts: bool = False
+    holds: bool = False
 
     def is_woken_by(self, other: OpDef[Any]) -> bool:
         """Whether an operation of another type may let one go on that waits."""
@@ -72,9 +75,9 @@ OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
 
 
-def waits_for(*woken_by: str, takes: bool = False) -> Touch:
+def waits_for(*woken_by: str, takes: bool = False, holds: bool = False) -> Touch:
     """The touch of an operation that waits at its first input for those of some types."""
-    return Touch(Access.WAIT, 0, woken_by=woken_by, takes=takes)
+    return Touch(Access.WAIT, 0, woken_by=woken_by, takes=takes, holds=holds)
 
 
 class Order(Enum):
@@ -84,6 +87,8 @@ class Order(Enum):
     READS_FIRST = "reads first"
     # Every touch has a number of its own (its place in a sequence of draws), whenever it happens.
     NUMBERED = "numbered"
+    # What holds it does so one after the other, in the order of construction.
+    IN_TURN = "in turn"
     # None: they meet in the resource as they come, and wait there for one another.
     FREE = "free"
 
@@ -159,7 +164,7 @@ RANDOM_SHUFFLE_QUEUE = _queue_kind("random_shuffle_queue")
 STACK = _queue_kind("stack")
 BUCKET_QUEUE = _queue_kind("bucket_queue")
 
-MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
+MUTEX = define_resource_kind("mutex", Order.IN_TURN, is_shared=True)
 BARRIER = define_resource_kind("barrier", Order.FREE, True, is_closable=True)
 ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)
 SPARSE_ACCUMULATOR = define_resource_kind("sparse_accumulator", Order.FREE, is_shared=True)

@@ -2,9 +2,10 @@
 
 Which edges is a policy of the resource's kind (`touch.Order`). Of a variable, a read that no path
 orders after a write sees the value from before it, and unordered writes go in the order of
-construction; an edge that would close a cycle yields to the order of construction. Other kinds get
-none: what meets in a queue may come in any order. What acts outside the graph goes in the order of
-construction.
+construction; an edge that would close a cycle yields to the order of construction. What holds a
+mutex goes after what lets go of it that was built before: in another order one might hold it and
+wait for a write of one who waits for the mutex. Other kinds get none: what meets in a queue may
+come in any order. What acts outside the graph goes in the order of construction.
 
 In a graph with loops and branches such an edge lets nothing die: one waits until the other has
 ended, or is dead. It joins what is in one frame. What is in an inner one is meant by all that
@@ -14,6 +15,7 @@ enters that, or by all that leaves it; `while_loop` sees to it that this is enou
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 
 from flowbook.graph.model.context import Frame, frame_of, runs_in
 from flowbook.graph.model.operation import Operation
@@ -26,21 +28,26 @@ def order_state(graph: Subgraph) -> None:
     """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them."""
     writes: dict[Operation, list[Node]] = {}
     reads: dict[Operation, list[Node]] = {}
+    turns: dict[Operation, list[Node]] = {}
     outside: list[Node] = []
     for node in graph.new:
         access = node.op_def.access
         if access is Access.OUTSIDE:
             outside.append(node)
-        elif access is not None and node.owner is not None and node.order is Order.READS_FIRST:
-            touching = writes if access is Access.WRITE else reads
-            touching.setdefault(node.owner, []).append(node)
-    if graph.is_routed:
-        _Frames(graph).order(outside, writes, reads)
+        elif access is not None and node.owner is not None:
+            order = node.order
+            if order is Order.READS_FIRST:
+                touching = writes if access is Access.WRITE else reads
+                touching.setdefault(node.owner, []).append(node)
+            elif order is Order.IN_TURN:
+                turns.setdefault(node.owner, []).append(node)
+    graph.written |= writes.keys()
+    if graph.is_routed or turns:
+        _Frames(graph).order(outside, writes, reads, turns)
         return
     _chain(outside)
     if not writes:
         return
-    graph.written |= writes.keys()
     for chained in writes.values():
         _chain(chained)
     bits = {w: 1 << i for i, w in enumerate(w for chained in writes.values() for w in chained)}
@@ -126,7 +133,7 @@ def _successors(graph: Subgraph) -> dict[Node, list[Node]]:
 
 
 class _Frames:
-    """Orders what touches a resource in a graph with loops and branches."""
+    """Orders what touches a resource in a graph with loops and branches, or what has turns."""
 
     def __init__(self, graph: Subgraph) -> None:
         self._graph = graph
@@ -146,35 +153,78 @@ class _Frames:
         outside: list[Node],
         writes: dict[Operation, list[Node]],
         reads: dict[Operation, list[Node]],
+        turns: dict[Operation, list[Node]],
     ) -> None:
         """Add the edges, and bring the nodes into an order that obeys them."""
         for chained in (outside, *writes.values()):
             for earlier, later in itertools.pairwise(chained):
-                self._put_before(earlier, later)
+                self._put_before([earlier], later)
+        for touching in turns.values():
+            self._take_turns(self._held(touching))
         for owner, chained in writes.items():
             bits = {write: 1 << i for i, write in enumerate(chained)}
             reaching = _reaching(self._graph, bits)
             for read in reads.get(owner, ()):
                 seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
                 for write in chained[seen[-1] + 1 if seen else 0 :]:
-                    if self._put_before(read, write):
+                    if self._put_before([read], write):
                         break  # The later ones follow this one.
         if self._is_changed:
             self._graph.sort(lambda node: node.operation.id)
 
-    def _put_before(self, earlier: Node, later: Node) -> bool:
-        """Whether one node could be put before another one."""
+    def _held(self, touching: list[Node]) -> dict[Node, list[Node]]:
+        """For each node that holds a resource what ends that; the node itself if nothing does."""
+        held: dict[Node, list[Node]] = {n: [] for n in touching if _holds(n)}
+        for node in touching:
+            if not _holds(node):
+                for holding in self._given_by(node, held):
+                    held[holding].append(node)
+        return {holding: ends or [holding] for holding, ends in held.items()}
+
+    def _given_by(self, node: Node, held: Collection[Node]) -> list[Node]:
+        """Those of some nodes that gave what a node takes, on whatever ways."""
+        found: list[Node] = []
+        stack, seen = [node], {node}
+        while stack:
+            for value in stack.pop().inputs:
+                source = self._graph.producer.get(value)
+                if source is None or source in seen:
+                    continue
+                seen.add(source)
+                (found if source in held else stack).append(source)
+        return found
+
+    def _take_turns(self, held: dict[Node, list[Node]]) -> None:
+        """Have each of some nodes go after the ends of those before it, as it was built.
+
+        Where that would close a cycle it goes before them, and where that would, too, one holds
+        what another asks for, and no order is right.
+        """
+        turns: list[Node] = []
+        for node, ends in held.items():
+            place = len(turns)
+            while place and not self._put_before(held[turns[place - 1]], node):
+                place -= 1
+                self._put_before(ends, turns[place])
+            turns.insert(place, node)
+
+    def _put_before(self, earlier: list[Node], later: Node) -> bool:
+        """Whether some nodes could be put before another one."""
         around = _frames_around(later)
-        shared = next(f for f in _frames_around(earlier) if f in around)
-        sources = self._outermost(earlier, shared, self._leaving)
-        targets = self._outermost(later, shared, self._entering)
-        if any(_leads_to(t, s, self._successors) for t in targets for s in sources):
-            return False
-        for target in targets:
-            target.behind = tuple(dict.fromkeys((*target.behind, *sources)))
-            for source in sources:
-                self._successors.setdefault(source, []).append(target)
-                self._is_changed |= source.operation.id > target.operation.id
+        edges: list[tuple[list[Node], list[Node]]] = []
+        for node in earlier:
+            shared = next(f for f in _frames_around(node) if f in around)
+            sources = self._outermost(node, shared, self._leaving)
+            targets = self._outermost(later, shared, self._entering)
+            if any(_leads_to(t, s, self._successors) for t in targets for s in sources):
+                return False
+            edges.append((sources, targets))
+        for sources, targets in edges:
+            for target in targets:
+                target.behind = tuple(dict.fromkeys((*target.behind, *sources)))
+                for source in sources:
+                    self._successors.setdefault(source, []).append(target)
+                    self._is_changed |= source.operation.id > target.operation.id
         return True
 
     @staticmethod
@@ -188,6 +238,12 @@ class _Frames:
                 break
             inner = frame
         return [node] if inner is None else ends.get(inner, [])
+
+
+def _holds(node: Node) -> bool:
+    """Whether it has what it touches until something lets go of that."""
+    touch = node.op_def.touches
+    return touch is not None and touch.holds
 
 
 def _frames_around(node: Node) -> list[Frame | None]:

@@ -36,8 +36,8 @@ class GraphView(View):
     A graph at the end of a cell is shown like this too. In JupyterLab the picture is live: it
     follows the graph as cells extend it, and it works while the kernel is busy. A click on an edge
     offers the code that fetches or feeds its tensor, and shows its value where that changes
-    nothing (`Session.peek`). Elsewhere, and without a kernel, it is a static picture of the
-    outermost scopes.
+    nothing (`Session.peek`). Elsewhere, and without a kernel, it is a static picture of
+    what it shows at first.
 
     A loop is one block, with its condition, its body and its variables in it, whose lines go round;
     a branch is one with its sides. They say how often, and on which side, they ran last. The
@@ -127,7 +127,7 @@ def graph_forms(graph: Graph) -> front_end.Forms:
         return LiveGraph(graph, of_cell=True)
 
     live = front_end.live_form(make)
-    return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), live)
+    return front_end.forms(repr(graph), lambda: graph_svg(graph, ran=what_ran(graph)), live)
 
 
 def _overlay(told: Any) -> Overlay:

@@ -47,7 +47,7 @@ class LiveGraph(LiveViewOfGraph):
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        payload = self._packed(graph)
+        payload = graph_payload(graph, needed, overlay)
         begun = payload if of_cell else b""
         super().__init__("renderGraph", graph, view=name, ran=ran, payload=payload, begun=begun)
         _views.add(self)
@@ -82,18 +82,8 @@ class LiveGraph(LiveViewOfGraph):
             return
         if graph.version != self._version:
             self._version = graph.version
-            self.payload = self._packed(graph)
+            self.payload = graph_payload(graph, self._needed, self._overlay)
         self.ran = what_ran(graph, self.session)  # Sent only if it is something else.
-
-    def _packed(self, graph: Graph) -> bytes:
-        """The graph as pages get it; several views of one state share it."""
-        if self._needed is not None or self._overlay is not None:
-            return graph_payload(graph, self._needed, self._overlay)
-        version = graph.version
-        known = _payloads.get(graph)
-        if known is None or known[0] != version:
-            known = _payloads[graph] = version, graph_payload(graph)
-        return known[1]
 
     def _what_has_ended(self) -> str:
         if self._graph() is None:
@@ -105,7 +95,6 @@ class LiveGraph(LiveViewOfGraph):
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
 _numbers = itertools.count(1)
-_payloads: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
 
 
 def live_view(name: str) -> LiveGraph | None:

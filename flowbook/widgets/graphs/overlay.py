@@ -1,20 +1,17 @@
 """What is laid over the picture of a graph: colours, what crosses between devices, what is said.
 
 A plan and a trace give one each (`plan_overlay.py`, `trace_overlay.py`), as plain values by the
-names of operations; the live picture gets them with the graph (`payload.py`), the static one draws
-them too (`svg.py`). Names that the graph does not have do not matter.
+names of operations; a picture gets them with the graph (`payload.py`). Names that the graph does
+not have do not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from flowbook.exec.report import in_bytes, in_seconds
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.tensor import Tensor
 
 
 class Group(NamedTuple):
@@ -94,19 +91,6 @@ class Overlay:
         first = self.colourings[names.index(by)]
         others = [each for each in self.colourings if each is not first]
         return replace(self, colourings=[first, *others])
-
-    def crossing(self, tensor: Tensor, taker: Operation) -> tuple[str, int] | None:
-        """Under what a tensor that an operation takes comes from another device, if it does."""
-        place = self.places.get(taker.name)
-        key = None if place is None else (tensor.name, place)
-        return key if key in self.crossings else None
-
-
-AMOUNTS: Mapping[str, Callable[[float], str]] = {
-    "s": in_seconds,
-    "B": lambda amount: in_bytes(round(amount)),
-    "x": lambda ratio: f"{ratio:.2f} ×",
-}
 
 
 def short_names(devices: Sequence[str]) -> dict[str, str]:

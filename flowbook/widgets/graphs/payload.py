@@ -8,6 +8,7 @@ Everything is bounded: long texts are cut, large values stay out.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,21 +55,31 @@ class Needed:
     fed: frozenset[Operation]
     fetched: frozenset[Operation]
 
-    def joins(self, source: Operation, operation: Operation) -> bool:
-        """Whether something flows in the run from an operation to one that uses its results."""
-        return operation in self.operations and (source in self.operations or source in self.fed)
-
 
 def graph_payload(
     graph: Graph, needed: Needed | None = None, overlay: Overlay | None = None
 ) -> bytes:
-    """The graph, compressed.
+    """The graph, compressed; alone, it is written once for all that show it in one state.
 
     Args:
         graph: the graph.
         needed: what stands out; None if nothing does.
         overlay: what is laid over it.
     """
+    if needed is not None or overlay is not None:
+        return _graph_payload(graph, needed, overlay)
+    state = graph.version, graph.members.keeps
+    known = _known.get(graph)
+    if known is None or known[0] != state:
+        known = _known[graph] = state, _graph_payload(graph, None, None)
+    return known[1]
+
+
+_State = tuple[int, int]  # Of a graph: what was built again and kept has other variables and cells.
+_known: weakref.WeakKeyDictionary[Graph, tuple[_State, bytes]] = weakref.WeakKeyDictionary()
+
+
+def _graph_payload(graph: Graph, needed: Needed | None, overlay: Overlay | None) -> bytes:
     with graph.lock:
         operations = with_retired(graph.operations)
         writer = _Writer()

@@ -6,15 +6,12 @@ among its neighbours, and the spine of a model is never set aside.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 import numpy as np
 
-from flowbook.graph.model.operation import Operation
-from flowbook.widgets.graphs.name_tree import Ints, NameTree, name_tree
-from flowbook.widgets.graphs.scope_edges import ScopeEdges, scope_edges
-from flowbook.widgets.graphs.spine import spine
-from flowbook.widgets.shown_text import bounded
+from flowbook.widgets.graphs.name_tree import Ints, NameTree
+from flowbook.widgets.graphs.scope_edges import ScopeEdges
 
 _MANY = 15  # Among so many members, those with unusually many neighbours stand out.
 _SOME = 7  # Among so many, scopes fed by more than a third of the others do.
@@ -51,24 +48,6 @@ def aside(tree: NameTree, edges: ScopeEdges, kept: Collection[int]) -> Flags:
         found[inside] = leaving[inside] > max(_LEAST, high + 4 * (high - low))
     may_go = ~_with_scopes(tree, kept)
     return (found & may_go) | _with_what_goes_on(crowded & may_go, tree, edges, may_go)
-
-
-def aside_on_top(operations: Sequence[Operation], names: Sequence[str]) -> set[Operation]:
-    """The operations in top-level scopes that stand aside, and those that do so themselves.
-
-    Args:
-        operations: all of a graph.
-        names: by which they are pictured.
-    """
-    number = {op: i for i, op in enumerate(operations)}
-    tree = name_tree([bounded(name) for name in names])
-    ends = [(number[t.op], i) for op, i in number.items() for t in op.inputs if t.op in number]
-    source, target = np.asarray(ends, np.int32).reshape(-1, 2).T
-    found = aside(tree, scope_edges(tree, source, target), [number[op] for op in spine(operations)])
-    top = np.arange(tree.operations)
-    while len(deep := np.flatnonzero(tree.depth[top] > 1)):
-        top[deep] = tree.parent[top[deep]]
-    return {op for op, i in number.items() if found[top[i]]}
 
 
 def _components(size: int, edges: ScopeEdges) -> Ints:

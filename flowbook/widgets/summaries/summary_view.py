@@ -86,7 +86,7 @@ class SummaryView(View):
 
     def _forms(self, live: Mapping[str, Any]) -> front_end.Forms:
         snapshot = self._sources.snapshot()  # The same for both.
-        return front_end.forms(str(summary_table(snapshot)), self._svg_of(snapshot), live)
+        return front_end.forms(str(summary_table(snapshot)), lambda: self._svg_of(snapshot), live)
 
     def _live(self) -> Any:
         from flowbook.widgets.summaries.live import LiveSummaries

@@ -121,3 +121,11 @@ export function hex(lightness: number, chroma: number, hue: number): string {
   };
   return `#${linear.map(channel).join("")}`;
 }
+
+/** A colour between two: of the second so large a part. */
+export function mixed(first: string, second: string, part: number): string {
+  const channel = (colour: string, i: number): number => parseInt(colour.slice(i, i + 2), 16);
+  return `#${[1, 3, 5]
+    .map((i) => Math.round(channel(first, i) + (channel(second, i) - channel(first, i)) * part).toString(16).padStart(2, "0"))
+    .join("")}`;
+}

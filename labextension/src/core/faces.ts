@@ -1,11 +1,9 @@
 // What a node looks like closed: its words, and so its size.
 
 import { Hierarchy } from "./hierarchy.js";
+import { textWidth } from "./letters.js";
 import { Kind } from "./payload.js";
-import { beside, counted, shortened, shownText } from "./words.js";
-
-/** The width of a text at a font size, in pixels. */
-export type Measure = (text: string, size: number) => number;
+import { beside, counted, grouped, shortened, shownText } from "./words.js";
 
 export interface Face {
   readonly title: string;
@@ -24,11 +22,11 @@ export const BAR_UP = 3.2;
 
 const LONGEST = 40;
 
-export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
+export function faceOf(tree: Hierarchy, node: number): Face {
   const title = `${signOf(tree, node)}${shortened(shownText(beside(tree.variable(node), tree.label(node))), LONGEST) || "(no name)"}`;
   const detail = shortened(shownText(detailOf(tree, node)), LONGEST);
   const stacked = isOpenable(tree, node) ? 14 : 0;
-  const words = Math.max(measure(title, TITLE_SIZE) + stacked, measure(detail, DETAIL_SIZE));
+  const words = Math.max(textWidth(title, TITLE_SIZE) + stacked, textWidth(detail, DETAIL_SIZE));
   const isSmall = tree.kind[node] === Kind.Constant || tree.kind[node] === Kind.Role;
   return {
     title,
@@ -63,7 +61,7 @@ function detailOf(tree: Hierarchy, node: number): string {
       if (tree.isScope(node)) return tree.about(node);
       return operationDetail(tree, node, Kind.Call);
     case Kind.Series:
-      return `${tree.children(node).length.toLocaleString("en-US")} alike`;
+      return `${grouped(tree.children(node).length)} alike`;
     case Kind.Constant:
     case Kind.Role:
       return "";

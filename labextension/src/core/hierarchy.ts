@@ -263,9 +263,14 @@ export class Hierarchy {
     for (let i = 1; i < start.length; i++) start[i] += start[i - 1];
     const next = start.slice();
     const child = new Int32Array(Math.max(0, this.size - 1));
-    const ordered = new Int32Array(this.size).map((_, i) => i);
-    ordered.sort((a, b) => first[a] - first[b] || a - b);
-    for (const node of ordered) {
+    // By the first operation in each: counted, since there are many and numbers are small.
+    const place = new Int32Array(total + 2);
+    for (let node = 0; node < this.size; node++) place[first[node] + 1]++;
+    for (let i = 1; i < place.length; i++) place[i] += place[i - 1];
+    const ordered = new Int32Array(this.size);
+    for (let node = 0; node < this.size; node++) ordered[place[first[node]]++] = node;
+    for (let i = 0; i < this.size; i++) {
+      const node = ordered[i];
       if (node !== this.root) child[next[this.parent[node] - total]++] = node;
     }
     return [start, child];
@@ -274,11 +279,10 @@ export class Hierarchy {
   #walk(): void {
     const { operations, parameters, stale, marked, needed, routing } = this.data;
     let count = 0;
-    const stack: [number, number][] = [[this.root, 0]];
+    const stack: [number, number, Int32Array][] = [[this.root, 0, this.children(this.root)]];
     while (stack.length > 0) {
       const top = stack[stack.length - 1];
-      const [node, next] = top;
-      const children = this.children(node);
+      const [node, next, children] = top;
       if (next === 0) this.begin[node] = count;
       if (next === children.length) {
         this.end[node] = count;
@@ -288,16 +292,17 @@ export class Hierarchy {
       top[1] += 1;
       const child = children[next];
       this.depth[child] = this.depth[node] + 1;
-      if (this.isScope(child)) stack.push([child, 0]);
+      if (this.isScope(child)) stack.push([child, 0, this.children(child)]);
       else {
         this.order[count] = child;
         this.begin[child] = count;
         this.end[child] = ++count;
       }
     }
+    if (!marked) this.needed.fill(Mark.Executed);
     for (let op = 0; op < operations; op++) {
       const isStale = stale[op] >= 0 ? 1 : 0;
-      const marks = marked ? needed[op] : Mark.Executed;
+      const marks = marked ? needed[op] : 0;
       const isUnseen = routing[op] && !this.showsRouting ? 1 : 0;
       if (!parameters[op] && !isStale && !marks && !isUnseen) continue;
       for (let at = op; at >= 0; at = this.parent[at]) {

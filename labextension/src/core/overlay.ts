@@ -5,7 +5,7 @@
 
 import { Edge } from "./edges.js";
 import { Hierarchy } from "./hierarchy.js";
-import { byteSize, counted, shownText, timeSize } from "./words.js";
+import { byteSize, counted, grouped, shownText, timeSize } from "./words.js";
 
 /** Operations that have one colour, such as those of a device. */
 export interface Group {
@@ -160,7 +160,7 @@ export class Tints {
     }
     const shares = this.shares(node);
     if (shares.length === 1) return `on ${shownText(shares[0].group.label)}`;
-    return shares.map(({ group, operations }) => `${operations.toLocaleString("en-US")} on ${shownText(group.label)}`).join(", ");
+    return shares.map(({ group, operations }) => `${grouped(operations)} on ${shownText(group.label)}`).join(", ");
   }
 
   #summed(): Float64Array {
@@ -251,7 +251,7 @@ export function notesOf(tree: Hierarchy, op: number): { heading: string; text: s
 export function differenceMark(tree: Hierarchy, differing: Int32Array | null, node: number): string {
   const count = differing?.[node] ?? 0;
   if (count === 0) return "";
-  return tree.isScope(node) && tree.count(node) > 1 ? `${DIFFERS} ${count.toLocaleString("en-US")}` : DIFFERS;
+  return tree.isScope(node) && tree.count(node) > 1 ? `${DIFFERS} ${grouped(count)}` : DIFFERS;
 }
 
 /** What a scope has of each colouring, a line each. */

@@ -1,7 +1,7 @@
 // The colours of what is laid over a picture: pale grounds with strong bars for groups, a scale for
-// amounts. Those for light pages are as in `flowbook/widgets/palette.py`.
+// amounts.
 
-import { LegendRow, Paint, Palette } from "./colours.js";
+import { LegendRow, Paint, Palette, mixed } from "./colours.js";
 import { Group, Tints } from "./overlay.js";
 import { runPaint } from "./run_colours.js";
 
@@ -54,12 +54,4 @@ function grouped(tints: Tints, node: number, dark: boolean): Paint {
   if (shares.length !== 1) return PLAIN[theme];
   const { colour } = runPaint(shares[0].group.colour, dark);
   return { fill: mixed(PLAIN[theme].fill, colour, TINT[theme]), line: colour };
-}
-
-/** A colour between two: of the second so large a part. */
-export function mixed(first: string, second: string, part: number): string {
-  const channel = (colour: string, i: number): number => parseInt(colour.slice(i, i + 2), 16);
-  return `#${[1, 3, 5]
-    .map((i) => Math.round(channel(first, i) + (channel(second, i) - channel(first, i)) * part).toString(16).padStart(2, "0"))
-    .join("")}`;
 }

@@ -4,7 +4,7 @@ import { Hierarchy } from "./hierarchy.js";
 import { sayCrossing } from "./overlay.js";
 import { Kind, Mark } from "./payload.js";
 import { Box, Stroke, edgeLabel } from "./scene.js";
-import { counted, shortened, shownText } from "./words.js";
+import { counted, grouped, shortened, shownText } from "./words.js";
 
 const BLOCKS: Partial<Record<number, string>> = {
   [Kind.Loop]: "loop",
@@ -33,10 +33,10 @@ export function summary(tree: Hierarchy): string {
   const parts = [counted(tree.data.operations, "operation")];
   if (tree.data.marked) {
     const needed = tree.data.needed.reduce((sum, marks) => sum + (marks & Mark.Executed), 0);
-    parts[0] += `, ${needed.toLocaleString("en-US")} of them needed`;
+    parts[0] += `, ${grouped(needed)} of them needed`;
   }
   if (tree.parameters[tree.root] > 0) parts.push(counted(tree.parameters[tree.root], "trainable parameter"));
-  if (tree.stale[tree.root] > 0) parts.push(`${tree.stale[tree.root].toLocaleString("en-US")} stale`);
+  if (tree.stale[tree.root] > 0) parts.push(`${grouped(tree.stale[tree.root])} stale`);
   return parts.join(" · ");
 }
 

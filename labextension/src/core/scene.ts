@@ -1,9 +1,10 @@
 // The picture as boxes and lines: scopes that are opened hold their members, laid out each by itself.
 
 import { Edge, ScopeEdges, carriedBytes, scopeEdges } from "./edges.js";
-import { Face, LABEL_SIZE, Measure, TITLE_SIZE, faceOf } from "./faces.js";
+import { Face, LABEL_SIZE, TITLE_SIZE, faceOf } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Layout, LayoutRequest, Line } from "./layout.js";
+import { textWidth } from "./letters.js";
 import { Crossing, Crossings } from "./overlay.js";
 import { Kind } from "./payload.js";
 import { byteSize, counted } from "./words.js";
@@ -15,8 +16,6 @@ export interface Choices {
   readonly aside: ReadonlyMap<number, boolean>;
   readonly controls: boolean;
   readonly sideways: boolean;
-  /** Width over height of the view. */
-  readonly aspect: number;
 }
 
 export interface Box {
@@ -68,7 +67,7 @@ const HEADER = 30;
 const PADDING = 14;
 
 const MOST_LABELS = 70;
-const INNER_ASPECT = 1.5;
+const ASPECT = 1.5; // Width over height that layouts aim at.
 const BOLDER = 1.12; // Bold letters are so much wider.
 const CROSSING_WIDTH = 2.4;
 
@@ -118,16 +117,15 @@ export function prepare(
   cache: EdgeCache,
   scope: number,
   choices: Choices,
-  measure: Measure,
   inner: ReadonlyMap<number, Layout>,
 ): Prepared {
   const { tree } = cache;
   const members = tree.members(scope);
   const at = new Map(members.map((member, i) => [member, i]));
-  const faces = members.map((member) => faceOf(tree, member, measure));
+  const faces = members.map((member) => faceOf(tree, member));
   const sizes = members.map((member, i) => {
     const layout = inner.get(member);
-    return layout ? openedSize(layout, faces[i], measure) : ([faces[i].width, faces[i].height] as const);
+    return layout ? openedSize(layout, faces[i]) : ([faces[i].width, faces[i].height] as const);
   });
   const found = cache.of(scope);
   const isShown = ({ source, target }: Edge): boolean => at.has(source) && at.has(target);
@@ -153,7 +151,7 @@ export function prepare(
     sizes,
     edges: edges.map((edge, e) => {
       const room = (labelled || crossings[e] !== null) && hasLabel[e];
-      const width = room ? measure(labels[e], LABEL_SIZE) * (crossings[e] ? BOLDER : 1) + 10 : 0;
+      const width = room ? textWidth(labels[e], LABEL_SIZE) * (crossings[e] ? BOLDER : 1) + 10 : 0;
       return [at.get(edge.source)!, at.get(edge.target)!, width, room ? LABEL_SIZE + 4 : 0] as const;
     }),
     row: tree.kind[scope] === Kind.Loop ? members.flatMap((member, i) => (tree.kind[member] === Kind.Role ? [i] : [])) : [],
@@ -162,7 +160,7 @@ export function prepare(
     leaving: root ? [] : index(found.leaving),
     aside: members.flatMap((member, i) => (aside.has(member) ? [i] : [])),
     sideways: choices.sideways,
-    aspect: root ? choices.aspect : INNER_ASPECT,
+    aspect: ASPECT,
   };
   return { members, faces, edges, crossings, labels, request, aside };
 }
@@ -173,8 +171,8 @@ function tellsOf(tree: Hierarchy, node: number, face: Face, tensors: readonly nu
   return op >= 0 && face.detail !== "" && tensors.length === 1 && tensors[0] === tree.data.outputStart[op];
 }
 
-function openedSize(layout: Layout, face: Face, measure: Measure): readonly [number, number] {
-  const heading = measure(face.title, TITLE_SIZE) + measure(face.detail, LABEL_SIZE) + 64;
+function openedSize(layout: Layout, face: Face): readonly [number, number] {
+  const heading = textWidth(face.title, TITLE_SIZE) + textWidth(face.detail, LABEL_SIZE) + 64;
   return [Math.max(layout.width + 2 * PADDING, heading), layout.height + HEADER + PADDING];
 }
 

@@ -1,7 +1,12 @@
 // Numbers and names as people read them.
 
+/** A whole number with its thousands apart. */
+export function grouped(number: number): string {
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 export function counted(number: number, noun: string): string {
-  return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 export function byteSize(bytes: number): string {
@@ -12,7 +17,7 @@ export function byteSize(bytes: number): string {
     size /= 1000;
     unit += 1;
   }
-  return `${size >= 100 || unit === 0 ? Math.round(size).toLocaleString("en-US") : size.toFixed(1)} ${units[unit]}`;
+  return `${size >= 100 || unit === 0 ? grouped(Math.round(size)) : size.toFixed(1)} ${units[unit]}`;
 }
 
 /** A duration to three digits, such as "31.4 us". */
@@ -36,7 +41,7 @@ export function beside(variable: string, name: string): string {
 
 /** Text on one line: what cannot be shown gets a mark. */
 export function shownText(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "\uFFFD");
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu, "\uFFFD");
 }
 
 /** A name in pieces: between two it may go on in the next line. */

@@ -4,11 +4,11 @@ import { Paint, Palette, roundLine } from "../core/colours.js";
 import { arrowHead, trace } from "../core/curves.js";
 import { BAR, BAR_INSET, BAR_UP, DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
+import { Legible, SMALLEST_NAME, fitting, isRead, nameBeyond } from "../core/legible.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Sheet, Stroke } from "../core/scene.js";
 import { Focus } from "../core/selection.js";
 import { Room, roomsOf } from "../core/rooms.js";
-import { shortened } from "../core/words.js";
 import { Theme } from "./theme.js";
 
 export interface View {
@@ -33,15 +33,6 @@ export interface Shown {
   readonly hovered: Box | Stroke | null;
 }
 
-// Sizes on the screen, in pixels. What would be smaller is noise: names are drawn larger than the
-// picture's scale then, and shortened; everything else is left out.
-const SMALLEST_NAME = 8.5;
-const SMALLEST_WHOLE = 7;
-const SMALLEST_DETAIL = 6.4;
-const FEWEST_LETTERS = 2;
-const FEWEST_WITH_END = 5; // Of letters, for the end of the name to be among them.
-// Below this scale names are drawn larger than the picture has them.
-const NAMES_GROW = SMALLEST_NAME / TITLE_SIZE;
 const FADED = 0.22;
 const MOST_RELATIONS = 8;
 const REACH = 6; // Pixels from a line at which it is meant.
@@ -74,6 +65,7 @@ export class Painter {
   draw(shown: Shown, view: View): void {
     const { scene, theme } = shown;
     const context = this.#context;
+    const legible = new Legible(view.scale);
     if (this.#paintsOf !== shown.palette) this.forgetPaints();
     this.#paintsOf = shown.palette;
     const ratio = window.devicePixelRatio || 1;
@@ -95,19 +87,19 @@ export class Painter {
     for (const sheet of scene.sheets) {
       if (sheet.box && !inSight(sheet.box)) continue;
       const ground = this.#groundOf(shown, sheet.scope);
-      if (sheet.box) this.#ground(shown, sheet.box, view.scale);
-      if (sheet.rule) this.#rule(theme, sheet.rule, view.scale);
+      if (sheet.box) this.#ground(shown, sheet.box, legible);
+      if (sheet.rule) this.#rule(theme, sheet.rule, legible);
       for (const stroke of sheet.strokes) {
-        if (strokeInSight(stroke, sight)) this.#stroke(shown, stroke, view.scale);
+        if (strokeInSight(stroke, sight)) this.#stroke(shown, stroke, legible);
       }
-      for (const stroke of sheet.strokes) {
-        if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, view.scale, ground);
+      for (const stroke of legible.labels ? sheet.strokes : []) {
+        if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, ground);
       }
       const closed = sheet.closed.filter(inSight);
-      for (const box of closed) this.#box(shown, box, view.scale);
-      if (view.scale < NAMES_GROW) {
+      for (const box of closed) this.#box(shown, box, legible);
+      if (!legible.names) {
         const rooms = this.#roomsOf(sheet);
-        for (const box of closed) this.#nameBeyond(shown, box, rooms.get(box)!, view.scale, ground);
+        for (const box of closed) this.#nameBeyond(shown, box, rooms.get(box)!, legible, ground);
       }
     }
     context.globalAlpha = 1;
@@ -152,7 +144,7 @@ export class Painter {
     return known;
   }
 
-  #ground(shown: Shown, box: Box, scale: number): void {
+  #ground(shown: Shown, box: Box, { scale, details }: Legible): void {
     const context = this.#context;
     const { theme } = shown;
     const paint = this.#paint(shown, box.node);
@@ -167,19 +159,19 @@ export class Painter {
     context.textAlign = "left";
     const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), 22);
     context.font = `600 ${size}px ${theme.font}`;
-    const title = this.#fitting(box.face.title, box.width - 33);
-    if (size * scale < SMALLEST_DETAIL || !title) return;
+    const title = fitting(box.face.title, box.width - 33, this.#measure);
+    if (!isRead(size * scale) || !title) return;
     this.#sign(box.x + 14, box.y + 15, true, theme.faint);
     context.fillStyle = theme.ink;
     context.fillText(title, box.x + 25, box.y + 15 + 0.36 * size);
-    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
-    const width = context.measureText(title).width;
+    if (!details) return;
+    const width = this.#measure(title);
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillStyle = theme.faint;
     context.fillText(box.face.detail, box.x + 33 + width, box.y + 19.5);
   }
 
-  #box(shown: Shown, box: Box, scale: number): void {
+  #box(shown: Shown, box: Box, { scale, names, details, sheets }: Legible): void {
     const context = this.#context;
     const { theme, tree } = shown;
     const { node, x, y, width, height, face } = box;
@@ -187,7 +179,7 @@ export class Painter {
     context.globalAlpha = shown.isFaint(node) ? FADED : 1;
     const round = tree.kind[node] === Kind.Input || tree.kind[node] === Kind.Role ? height / 2 : 6;
     const openable = isOpenable(tree, node);
-    if (openable && scale > 0.25) {
+    if (openable && sheets) {
       // A second sheet behind it: there is more inside.
       this.#outline(x + 3, y + 3, width, height, round);
       context.fillStyle = paint.fill;
@@ -204,70 +196,59 @@ export class Painter {
     context.fill();
     this.#edgeOf(shown, box, paint, scale);
     this.#bar(shown, box);
-    const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
-    if (scale >= NAMES_GROW) this.#name(shown, box, detailed);
+    const detailed = face.detail !== "" && details;
+    if (names) this.#name(shown, box, detailed);
     this.#marks(shown, box);
-    if (openable && scale >= NAMES_GROW) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
+    if (openable && names) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
     if (!detailed) return;
     context.textAlign = "center";
     context.fillStyle = paint.strong ? theme.ink : theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
-    context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
+    context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5, width);
   }
 
-  /** The name of a closed box, as large as the picture has it: boxes are made for that. */
+  /** The name of a closed box, as large as the picture has it: boxes are made for that, of fonts that are usual. */
   #name({ theme, tree }: Shown, { node, x, y, width, height, face }: Box, detailed: boolean): void {
     const context = this.#context;
     context.textAlign = "center";
     context.fillStyle = theme.ink;
     context.font = `${tree.isScope(node) ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
-    const middle = x + width / 2 + (isOpenable(tree, node) ? 6 : 0);
-    context.fillText(face.title, middle, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * TITLE_SIZE);
+    const stacked = isOpenable(tree, node) ? 6 : 0;
+    const at = [x + width / 2 + stacked, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * TITLE_SIZE] as const;
+    context.fillText(face.title, ...at, width - 2 * stacked);
   }
 
-  /** The name of a small box, as large as can be read: it may reach beyond the box where there is room. */
-  #nameBeyond(shown: Shown, box: Box, room: Room, scale: number, ground: string): void {
+  /** The name of a small box, which may reach beyond it. */
+  #nameBeyond(shown: Shown, box: Box, room: Room, legible: Legible, ground: string): void {
     const context = this.#context;
     const { theme, tree } = shown;
-    const { node, x, y, width, height, face } = box;
-    const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
-    const high = detailed ? height / 2 : height + 2 * Math.min(room.above, room.below);
-    const largest = Math.min(SMALLEST_NAME / scale, high);
-    if (largest * scale < SMALLEST_DETAIL) return;
-    const wide = width + 2 * Math.min(room.left, room.right) - 2 / scale;
-    const weight = tree.isScope(node) ? "500 " : "";
+    const weight = tree.isScope(box.node) ? "500 " : "";
     context.textAlign = "center";
-    context.font = `${weight}${largest}px ${theme.font}`;
-    // Rather a little smaller than shortened; widths of letters are not quite in proportion to sizes.
-    const fitting = (0.96 * largest * wide) / context.measureText(face.title).width;
-    const size = Math.min(largest, Math.max(fitting, SMALLEST_WHOLE / scale));
-    if (size < largest) context.font = `${weight}${size}px ${theme.font}`;
-    const title = this.#fitting(face.title, wide);
-    const at = [x + width / 2, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size] as const;
-    context.globalAlpha = shown.isFaint(node) ? FADED : 1;
-    if (context.measureText(title).width > width - 4) {
-      // Beyond the box it lies on lines.
+    let set = 0;
+    const name = nameBeyond(box, room, legible, (text, size) => {
+      if (size !== set) context.font = `${weight}${size}px ${theme.font}`;
+      set = size;
+      return this.#measure(text);
+    });
+    if (!name) return;
+    const { title, x, y, isOnLines } = name;
+    context.globalAlpha = shown.isFaint(box.node) ? FADED : 1;
+    if (isOnLines) {
       context.strokeStyle = ground;
-      context.lineWidth = 3 / scale;
-      context.strokeText(title, ...at);
+      context.lineWidth = 3 / legible.scale;
+      context.strokeText(title, x, y);
     }
     context.fillStyle = theme.ink;
-    context.fillText(title, ...at);
+    context.fillText(title, x, y);
   }
+
+  /** How wide a text is in the font that is set. */
+  readonly #measure = (text: string): number => this.#context.measureText(text).width;
 
   #roomsOf(sheet: Sheet): ReadonlyMap<Box, Room> {
     let found = this.#rooms.get(sheet);
     if (!found) this.#rooms.set(sheet, (found = roomsOf(sheet.closed)));
     return found;
-  }
-
-  /** A text, shortened to a width in the font that is set; empty where nothing of it would be left. */
-  #fitting(text: string, width: number): string {
-    const whole = this.#context.measureText(text).width;
-    if (whole <= width) return text;
-    const letters = Math.floor((text.length * width) / whole) - 1;
-    if (letters < FEWEST_LETTERS) return "";
-    return letters < FEWEST_WITH_END ? `${text.slice(0, letters)}…` : shortened(text, letters);
   }
 
   /** The bar at the bottom of a closed box: the share of each colour. */
@@ -357,7 +338,7 @@ export class Painter {
     this.#context.roundRect(x, y, width, height, Math.min(round, height / 2));
   }
 
-  #rule(theme: Theme, [ax, ay, bx, by]: readonly [number, number, number, number], scale: number): void {
+  #rule(theme: Theme, [ax, ay, bx, by]: readonly [number, number, number, number], { scale, details }: Legible): void {
     const context = this.#context;
     context.globalAlpha = 1;
     context.beginPath();
@@ -368,7 +349,7 @@ export class Painter {
     context.setLineDash([2, 5]);
     context.stroke();
     context.setLineDash([]);
-    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
+    if (!details) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.textAlign = "left";
@@ -376,7 +357,7 @@ export class Painter {
     else context.fillText("set aside", ax, ay + 14);
   }
 
-  #stroke(shown: Shown, stroke: Stroke, scale: number): void {
+  #stroke(shown: Shown, stroke: Stroke, { scale, heads }: Legible): void {
     const context = this.#context;
     const { theme } = shown;
     const touched = isTouched(shown, stroke);
@@ -388,7 +369,7 @@ export class Painter {
     if (stroke.edge === null && !touched) context.globalAlpha *= 0.55;
     context.stroke(this.#pathOf(stroke, shown.sideways));
     context.setLineDash([]);
-    if (scale < 0.3) return;
+    if (!heads) return;
     const [x, y, ax, ay, bx, by] = arrowHead(stroke.points, 5 + stroke.width);
     context.beginPath();
     context.moveTo(x, y);
@@ -423,8 +404,7 @@ export class Painter {
     return found;
   }
 
-  #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
-    if (LABEL_SIZE * scale < SMALLEST_DETAIL) return;
+  #label(shown: Shown, stroke: Stroke, ground: string): void {
     const context = this.#context;
     const { theme } = shown;
     context.globalAlpha = stroke.ends.some(shown.isFaint) ? FADED : 1;

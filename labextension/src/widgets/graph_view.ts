@@ -2,6 +2,7 @@
 //
 // Everything but the values of tensors happens here, in the page: the kernel may be busy or gone.
 
+import { Arranging, arranging, arrangingFirst, openedFirst } from "../core/arranging.js";
 import { cardOf } from "../core/card.js";
 import { Palette, likenessPalette } from "../core/colours.js";
 import { TITLE_SIZE, isOpenable } from "../core/faces.js";
@@ -19,12 +20,11 @@ import { Focus, NO_FOCUS, Selection, carriedOver, edgeSelection, focusOf, nodeOf
 import { withSeries } from "../core/series.js";
 import { sceneSvg } from "../core/svg.js";
 import { AriaTree } from "./aria_tree.js";
-import { Arranger } from "./arranger.js";
 import { Painter } from "./canvas.js";
 import { CardAction, CardPanel, cardPanel } from "./card_panel.js";
 import { element, keepKeys } from "./dom.js";
 import { Fetcher } from "./kernel_link.js";
-import { Cancelled } from "./layout_client.js";
+import { Cancelled, LayoutClient } from "./layout_client.js";
 import { OverlayKey } from "./overlay_key.js";
 import { OVERLAY_STYLES } from "./overlay_styles.js";
 import { listenToPointer } from "./pointer.js";
@@ -34,12 +34,11 @@ import { TensorPanel } from "./tensor_panel.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
 import { Tip } from "./tip.js";
 import { toolbar } from "./toolbar.js";
-import { LEGIBLE, Viewport } from "./viewport.js";
+import { Viewport } from "./viewport.js";
 
 const CARD_BELOW = 230; // Pixels, as in `overlay_styles.ts`.
 const CARD_MARGIN = 10; // As in `styles.ts`, above the card and below it.
 const MOST_FOR_CARD = 900; // A card that is higher scrolls.
-const MOST_TURNED = 200; // A picture of more boxes is not laid out twice.
 const MOST_OPENED = 40; // A part of more members stays closed.
 
 export class GraphView {
@@ -49,7 +48,7 @@ export class GraphView {
   readonly #status = element("div", { class: "fb-status", role: "status" });
   readonly #said = element("div", { class: "fb-said", role: "status", hidden: true });
   readonly #painter: Painter;
-  readonly #arranger: Arranger;
+  readonly #layouts = new LayoutClient();
   readonly #viewport: Viewport;
   readonly #aria: AriaTree;
   readonly #searchBox: SearchBox;
@@ -144,7 +143,7 @@ export class GraphView {
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
     this.#theme = readTheme(this.root);
-    this.#arranger = new Arranger(() => this.#theme.font);
+    this.#layouts.warm();
     this.#viewport = new Viewport(
       () => this.#room(),
       () => this.#theme.size / TITLE_SIZE,
@@ -197,7 +196,7 @@ export class GraphView {
     for (const end of this.#ends) end();
     this.#page.leave();
     this.#tensorPanel.clear();
-    this.#arranger.close();
+    this.#layouts.close();
     this.root.remove();
   }
 
@@ -367,7 +366,7 @@ export class GraphView {
     this.#asideByHand = aside;
     this.#edges = this.#newEdges();
     this.#hovered = null;
-    if (!before) this.#openFirst(tree);
+    if (!before) this.#opened = openedFirst(tree);
     this.#tellDashes();
   }
 
@@ -424,22 +423,12 @@ export class GraphView {
     this.#status.replaceChildren(summary(tree), ...legend);
   }
 
-  /** One scope alone says nothing: show what is in it. */
-  #openFirst(tree: Hierarchy): void {
-    let members = tree.members(tree.root);
-    while (members.length === 1 && isOpenable(tree, members[0])) {
-      this.#opened.add(members[0]);
-      members = tree.members(members[0]);
-    }
-  }
-
   get #choices(): Choices {
     return {
       opened: this.#opened,
       aside: this.#asideByHand,
       controls: this.#controls,
       sideways: this.#sideways,
-      aspect: this.#viewport.aspect,
     };
   }
 
@@ -449,8 +438,7 @@ export class GraphView {
     const turn = ++this.#turn;
     let scene: Scene;
     try {
-      scene = await this.#arranger.arrange(tree, this.#edges!, this.#choices);
-      if (!this.#scene && !this.#isTurnedByHand) scene = await this.#turned(tree, scene);
+      scene = await this.#layouts.follow(this.#arranging(tree));
     } catch (error) {
       if (error instanceof Cancelled || turn !== this.#turn) return;
       this.#status.textContent = `The layout failed: ${String(error)}`;
@@ -469,15 +457,12 @@ export class GraphView {
     this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
   }
 
-  /** A new picture as it is, or on its side where that fits the page as well: pages are wide, and end below. */
-  async #turned(tree: Hierarchy, upright: Scene): Promise<Scene> {
-    if (upright.boxes.size > MOST_TURNED) return upright;
-    const lying = await this.#arranger.arrange(tree, this.#edges!, { ...this.#choices, sideways: true });
-    const [scale, other] = [this.#viewport.fitting(lying), this.#viewport.fitting(upright)];
-    if (scale < Math.max(LEGIBLE, other) || lying.height * scale > upright.height * other) return upright;
-    this.#sideways = true;
-    this.#sidewaysButton.setAttribute("aria-pressed", "true");
-    return lying;
+  *#arranging(tree: Hierarchy): Arranging<Scene> {
+    if (this.#scene || this.#isTurnedByHand) return yield* arranging(tree, this.#edges!, this.#choices);
+    const { scene, sideways } = yield* arrangingFirst(tree, this.#edges!, this.#choices);
+    this.#sideways = sideways;
+    this.#sidewaysButton.setAttribute("aria-pressed", String(sideways));
+    return scene;
   }
 
   async #change(set: () => void, refit = false): Promise<void> {

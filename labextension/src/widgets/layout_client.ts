@@ -1,5 +1,6 @@
 // Asks a worker for layouts. What is no longer wanted is cancelled, the one that is under way too.
 
+import { Arranging } from "../core/arranging.js";
 import { Layout, LayoutRequest } from "../core/layout.js";
 
 import workerText from "worker-text:layout";
@@ -53,8 +54,20 @@ export class LayoutClient {
     };
   }
 
+  /**
+   * What is made of layouts.
+   *
+   * @throws Cancelled if something else is to be made before it is there.
+   */
+  async follow<Made>(steps: Arranging<Made>): Promise<Made> {
+    this.cancel();
+    let step = steps.next();
+    while (!step.done) step = steps.next(await this.#ask(step.value));
+    return step.value;
+  }
+
   /** The layout; equal requests are answered from memory. */
-  ask(request: LayoutRequest): Promise<Layout> {
+  #ask(request: LayoutRequest): Promise<Layout> {
     const key = JSON.stringify(request);
     const known = this.#known.get(key);
     if (known) return Promise.resolve(known);

@@ -2,7 +2,7 @@
 //
 // Lengths are those beside the usual text: where text is larger, all of the canvas is drawn larger.
 
-import { mixed } from "../core/overlay_colours.js";
+import { mixed } from "../core/colours.js";
 import { runPaint } from "../core/run_colours.js";
 import { TimeWindow, timeTicks } from "../core/time_window.js";
 import { Timeline, firstAfter, labelOf } from "../core/timeline.js";

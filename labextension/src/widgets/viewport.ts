@@ -1,5 +1,6 @@
 // Which part of the picture is seen, and how large; it glides where it is sent.
 
+import { LEGIBLE } from "../core/arranging.js";
 import { Box, Scene } from "../core/scene.js";
 import { View } from "./canvas.js";
 
@@ -8,7 +9,6 @@ const MARGIN = 26;
 const BASE = 36; // What the words at the bottom take.
 const GLIDE = 180; // Milliseconds.
 const [LOWEST, HIGHEST] = [320, 640]; // Of the view, when it first takes the height that it needs.
-export const LEGIBLE = 0.72; // The scale at which names are still read with ease.
 
 /** The room that there is: of the canvas, less what lies over it at the top and at the right. */
 export interface Room {
@@ -95,24 +95,11 @@ export class Viewport {
     if (box.opened) this.bringIn(box);
   }
 
-  /** Width over height of the room for a picture that takes all the height that it may. */
-  get aspect(): number {
-    const { width, top } = this.room();
-    const found = (width - 2 * MARGIN) / (HIGHEST - top - BASE);
-    return Math.round(10 * Math.min(2.2, Math.max(0.8, found))) / 10;
-  }
-
   /** How high the view is to be: no more than the picture needs, and no less than reads well. */
   heightFor(scene: Scene): number {
     const { width, top } = this.room();
     const scale = Math.min(this.natural(), Math.max(40, width - 2 * MARGIN) / scene.width);
     return Math.round(Math.min(HIGHEST, Math.max(LOWEST, scene.height * Math.max(scale, LEGIBLE) + top + BASE)));
-  }
-
-  /** At which scale all of a picture is seen, where the view takes all the height that it may. */
-  fitting(scene: Scene): number {
-    const { width, top } = this.room();
-    return Math.min(1, Math.max(40, width - 2 * MARGIN) / scene.width, (HIGHEST - top - BASE) / scene.height);
   }
 
   /** Move a box out from under what lies over the right of the canvas, if there is room for it. */

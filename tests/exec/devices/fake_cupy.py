@@ -353,6 +353,7 @@ class FakeCupy(ArrayModule):
         self.RawModule = RawModule
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(
+                getDevice=lambda: 0,
                 getDeviceCount=lambda: 1,
                 memGetInfo=lambda: (3 << 30, 4 << 30),
                 CUDARuntimeError=CUDARuntimeError,
@@ -365,6 +366,7 @@ class FakeCupy(ArrayModule):
             PinnedMemory=gpu.pin,
             PinnedMemoryPointer=lambda memory, offset: memory,
             alloc=gpu.alloc,
+            get_current_stream=lambda: SimpleNamespace(ptr=id(gpu.stream())),
         )
 
     def get_default_memory_pool(self) -> Any:

@@ -146,6 +146,15 @@ def test_what_the_reference_finishes_regions_finish(example):
 
 
 @settings(max_examples=100)
+@given(examples(with_waiting=True, feed_variables=True, depth=2))
+def test_branches_and_loops_in_which_something_waits(example):
+    check(example.graph)
+    expected = steps_by(reference, example)
+    for run in (checked, timed_regions, split_regions):
+        assert_same(steps_by(run, example), expected)
+
+
+@settings(max_examples=100)
 @given(examples(with_waiting=True, feed_variables=True))
 def test_sessions_agree_with_the_reference_however_often_they_run(example):
     """Each step four times over; variables go on from where they are."""

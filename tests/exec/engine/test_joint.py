@@ -19,7 +19,15 @@ from flowbook.exec.placement import assignment, receiving, together
 from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
-from tests.exec.engine.code.test_lowering import STATE, build, interpret, programs, starts
+from tests.exec.engine.code.test_lowering import (
+    STATE,
+    build,
+    interpret,
+    pauses,
+    programs,
+    starts,
+    waits,
+)
 from tests.exec.random_graphs import examples
 
 
@@ -49,7 +57,7 @@ LOOP_IN_LOOP = [("while", 0, 0, [("while", 2, 1, [])])]
 @settings(max_examples=60, deadline=None)
 @example(WRITE_BEHIND_READ, [34, 35, 30], ["cpu:0", "cpu:1", "cpu:2"], 4)
 @example(LOOP_IN_LOOP, [18, 37, 4], ["cpu:0", "simulated:0", "simulated:1"], 1)
-@given(programs(), starts, DEVICES, st.integers(0, 1000))
+@given(programs(waits, pauses), starts, DEVICES, st.integers(0, 1000))
 def test_loops_and_branches_across_devices(
     program: Any, start: list[int], devices: list[str], seed: int
 ) -> None:

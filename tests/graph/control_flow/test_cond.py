@@ -28,6 +28,22 @@ def test_takes_one_side(x: fb.Tensor) -> None:
             assert sess.run(y, {x: -3.0}) == -6
 
 
+def test_only_the_taken_side_acts_where_it_waits_before(x: fb.Tensor) -> None:
+    v, queue = fb.Variable(0), fb.FIFOQueue(10, fb.int32, shapes=[[]])
+
+    def taken() -> fb.Tensor:
+        with fb.control_dependencies([queue.dequeue()]):
+            return fb.assign_add(v, 10)
+
+    y = fb.cond(x > 0, taken, lambda: fb.assign_add(v, 1))
+    with fb.Session() as sess:
+        for number in range(3):
+            sess.run(queue.enqueue(number))
+        for at, wanted, left in ((-1.0, 1, 3), (1.0, 11, 2), (-1.0, 12, 2), (-1.0, 13, 2)):
+            assert sess.run(y, {x: at}) == wanted
+            assert sess.run([v, queue.size()]) == [wanted, left]
+
+
 def test_only_the_taken_side_acts(x: fb.Tensor) -> None:
     v = fb.Variable(0.0)
     # The result depends on neither write.

@@ -1,12 +1,14 @@
 """Sums by matrix products are the sums that float64 gives, over any axes of any shape."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowbook.exec.devices.simulated import Simulated
 from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over, sums_by_id
 from flowbook.graph.ops.reduction.segments import combined
 
@@ -45,6 +47,18 @@ def test_sums_over_all_choices_of_axes(shape, dtype):
                     assert found.dtype == wide
                     assert found.shape == expected.shape
                     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_sums_on_accelerators(shape):
+    device, x = Simulated(), values(shape, np.float32)
+    for count in range(1, len(shape) + 1):
+        for axes in itertools.combinations(range(len(shape)), count):
+            for keepdims in (False, True):
+                found = device.run(partial(sum_over, device.xp, device.own(x), axes, keepdims))
+                expected = x.astype(np.float64).sum(axis=axes, keepdims=keepdims)
+                np.testing.assert_allclose(device.fetch(found), expected, rtol=1e-4)
+                assert device.fetch(found).shape == expected.shape
 
 
 def test_sum_over_everything_and_over_nothing():

@@ -69,6 +69,15 @@ def test_operations_come_in_order_with_their_scopes() -> None:
     assert {"layer_0", "layer_1", "layer_0/w"} <= set(names[count:])
 
 
+def test_a_state_of_a_graph_is_written_once() -> None:
+    graph = two_layers()
+    first = graph_payload(graph)
+    assert graph_payload(graph) is first
+    with graph.as_default():
+        fb.constant(1.0, name="more")
+    assert "more" in Read(graph_payload(graph)).names()
+
+
 def test_tensors_edges_and_parameters() -> None:
     graph = two_layers()
     read = Read(graph_payload(graph))

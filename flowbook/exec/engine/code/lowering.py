@@ -37,6 +37,7 @@ def lowered(
     block: Block,
     fetches: Sequence[int],
     setting: Setting,
+    waited: Iterable[int] = (),
 ) -> list[Unit] | None:
     """Units that mean the same, one after the other, of which none routes values.
 
@@ -45,6 +46,7 @@ def lowered(
         block: which of them run in which frames.
         fetches: the values that are needed in the end.
         setting: what it will be written with.
+        waited: the numbers of the units for which others wait that run only if these have run.
 
     Returns:
         The units in the order in which they run; None if the program has no such form.
@@ -58,6 +60,8 @@ def lowered(
                 raise _Irregular
             if program.stands(value) != value:
                 suite.append(Move(program.stands(value), value))
+        if any(program.guard_of((), [unit]) for unit in waited):
+            raise _Irregular
     except _Irregular:
         return None
     return suite if _depth(suite) <= DEEPEST else None

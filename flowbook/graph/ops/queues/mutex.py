@@ -24,7 +24,7 @@ acquire_op: OpDef = waiting_op(
     "mutex: resource -> holding: variant",
     infer=scalar,
     kernel=lambda context, mutex: mutex.acquire(context),
-    touches=waits_for("MutexRelease"),
+    touches=waits_for("MutexRelease", holds=True),
 )
 
 release_op: OpDef[Operation] = OpDef(
@@ -42,7 +42,9 @@ release_op: OpDef[Operation] = OpDef(
 class Mutex:
     """What one step at a time holds; the others wait for it in the order in which they came.
 
-    A step that ends in whatever way holds nothing any more.
+    A step that ends in whatever way holds nothing any more. What one step executes with the same
+    mutex goes in the order of construction; what asks for one that its own step holds then fails
+    with a FailedPreconditionError.
 
     Args:
         shared_name: a name under which several operations share one mutex: those of one session,

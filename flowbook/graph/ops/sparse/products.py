@@ -214,7 +214,7 @@ def _sampled(xp: Any, indices: Any, dense_shape: Any, a: Any, b: Any) -> Any:
     for begin in range(0, len(indices), step):
         part = indices[begin : begin + step]
         left, right = _working(a[part[:, 0]]), _working(b[part[:, 1]])
-        xp.einsum("ij,ij->i", left, xp.conj(right), out=result[begin : begin + step])
+        result[begin : begin + step] = xp.einsum("ij,ij->i", left, xp.conj(right))
     return result.astype(a.dtype, copy=False)
 
 

@@ -30,7 +30,8 @@ def placed(
     return laid(dims, ksize, strides, dilations, padding)
 
 
-def _check(what: str, found: Any, windows: Any) -> None:
+def check_pooled(what: str, found: Any, windows: Any) -> None:
+    """See that something has the shape of a pool's output."""
     expected = tuple(w.output for w in windows)
     if found.shape != expected:
         raise InvalidArgumentError(
@@ -147,8 +148,8 @@ def _where(xp: Any, truth: Any, values: Any) -> Any:
 def max_pool_gradient(xp: Any, orig_input: Any, orig_output: Any, grad: Any, **how: Any) -> Any:
     """Each gradient where the first maximum of its window lies."""
     windows = placed(orig_input.shape, **how)
-    _check("an argument", orig_output, windows)
-    _check("its gradient", grad, windows)
+    check_pooled("an argument", orig_output, windows)
+    check_pooled("its gradient", grad, windows)
     result = xp.zeros(orig_input.shape, grad.dtype)
     for outputs, sources, is_first in _first_maxima(xp, orig_input, orig_output, windows):
         result[sources] += _where(xp, is_first, grad[outputs]).view(grad.dtype)
@@ -166,7 +167,7 @@ def _chosen(xp: Any, input: Any, output: Any, values: Any, windows: Any) -> Any:
 def max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **how: Any) -> Any:
     """The values that lie where the windows' first maxima do."""
     windows = placed(orig_input.shape, **how)
-    _check("an argument", orig_output, windows)
+    check_pooled("an argument", orig_output, windows)
     if values.shape != orig_input.shape:
         raise InvalidArgumentError(
             f"values of shape {list(values.shape)} for an input of {list(orig_input.shape)}"
@@ -216,7 +217,7 @@ def avg_pool(xp: Any, input: Any, **how: Any) -> Any:
 def avg_pool_gradient(xp: Any, orig_input_shape: Any, grad: Any, **how: Any) -> Any:
     """Each gradient in equal parts on the elements of its window."""
     windows = placed(tuple(orig_input_shape.tolist()), **how)
-    _check("its gradient", grad, windows)
+    check_pooled("its gradient", grad, windows)
     dtype = _wide(grad.dtype)
     result = xp.divide(grad, _counts(xp, windows, dtype), dtype=dtype)
     for axis, w in enumerate(windows):

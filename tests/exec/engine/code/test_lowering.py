@@ -67,6 +67,16 @@ wait = fb.OpDef(
 )
 
 
+pause = fb.OpDef(
+    "PauseInLowering",
+    "-> y: int32",
+    infer=lambda: [()],
+    kernel=lambda context: _others.submit(context.complete, (context.xp.zeros((), np.int32),)),
+    touches=fb.Touch(fb.Access.OUTSIDE),
+    is_async=True,
+)
+
+
 class Failed(Exception):
     """What a program in plain Python does where an operation refuses its input."""
 
@@ -86,6 +96,9 @@ def interpret(statements: Any, state: list[int], variable: list[int]) -> None:
                 state[target] = variable[0] % MODULUS
             case ("act", source):
                 variable[0] += state[source]
+            case ("pause", target, a, b, yes, no):
+                variable[0] += yes if state[a] < state[b] else no
+                state[target] = variable[0] % MODULUS
             case ("refuse", target, source, limit):
                 if state[source] > limit:
                     raise Failed
@@ -126,6 +139,12 @@ def build(
             case ("act", source):
                 with fb.control_dependencies([fb.assign_add(variable, state[source])]):
                     state[source] = fb.identity(state[source])
+            case ("pause", target, a, b, yes, no):
+                state[target] = fb.cond(
+                    state[a] < state[b],
+                    lambda yes=yes: paused(variable, yes),
+                    lambda no=no: paused(variable, no),
+                )
             case ("draw", target, source):
                 drawn = fb.random_uniform([], 0, MODULUS, fb.int32, seed=7)
                 state[target] = (state[source] + drawn) % MODULUS
@@ -142,6 +161,12 @@ def build(
         if ends is not None:
             ends.append(state[changed(statement)].op)
     return state
+
+
+def paused(variable: fb.Variable, constant: int) -> fb.Tensor:
+    """A write that takes nothing from outside of its branch, behind what waits there."""
+    with fb.control_dependencies([pause()]):
+        return fb.assign_add(variable, constant) % MODULUS
 
 
 def changed(statement: Any) -> int:
@@ -175,6 +200,7 @@ assignments = [
 ]
 draws = st.tuples(st.just("draw"), places, places)
 waits = st.tuples(st.just("wait"), places, places)
+pauses = st.tuples(st.just("pause"), places, places, places, st.integers(1, 9), st.integers(1, 9))
 refusals = st.tuples(st.just("refuse"), places, places, st.integers(0, 600))
 
 
@@ -273,7 +299,8 @@ def checked(runner: Runner, feeds: list[Any]) -> Any:
 
 
 @settings(max_examples=120, deadline=None)
-@given(programs(waits), starts)
+@example([("pause", 0, 0, 0, 5, 3)], [0, 0, 0])
+@given(programs(waits, pauses), starts)
 def test_what_waits_changes_nothing_else(program: Any, start: Any) -> None:
     state, variable = list(start), [1]
     interpret(program, state, variable)

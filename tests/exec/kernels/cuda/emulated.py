@@ -24,8 +24,8 @@ static Place gridDim, blockDim, blockIdx, threadIdx;
 extern "C" void stand_at(unsigned blocks, unsigned threads, unsigned block, unsigned thread) {
     gridDim.x = blocks, blockDim.x = threads, blockIdx.x = block, threadIdx.x = thread;
 }
-static double sinpi(double x) { return std::sin(x * 3.141592653589793); }
-static double cospi(double x) { return std::cos(x * 3.141592653589793); }
+[[maybe_unused]] static double sinpi(double x) { return std::sin(x * 3.141592653589793); }
+[[maybe_unused]] static double cospi(double x) { return std::cos(x * 3.141592653589793); }
 """
 
 
