@@ -1719,9 +1719,45 @@ CHANGES = (
     ),
     Change(
         "graph/building/cell_runs.py",
-        "if any(op not in kept for op in mine):",
-        "if False:",
+        "            kept.difference_update(torn)\n",
+        "            break\n",
         ("cells/test_training.py",),
+    ),
+    Change(
+        "graph/building/members.py",
+        "(previous.op_def.owns or previous.type == RUNNER)",
+        "previous.op_def.owns",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/ops/queues/queue_runners.py",
+        "op in counts or _holds_input(op)",
+        "_holds_input(op)",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/ops/queues/queue_runners.py",
+        "owns in (READER.name, STREAM.name)",
+        "False",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/redefinition/stale_operations.py",
+        "{root_of(taken.op): None for taken in operation.inputs if taken.op.retired}",
+        "{}",
+        ("cells/test_staleness.py",),
+    ),
+    Change(
+        "exec/local/failed.py",
+        "    if operation.retired:\n",
+        "    if False:\n",
+        ("cells/test_staleness.py",),
+    ),
+    Change(
+        "exec/checkpoints/checkpoint.py",
+        "    if wrong:\n",
+        "    if False:\n",
+        (SAVER,),
     ),
     # Gradients
     Change(
