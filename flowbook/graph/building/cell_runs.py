@@ -66,7 +66,8 @@ class CellRuns:
                 members.names.release(author, members.operations)
             self._renew_together(author)
             for operation in author.kept:
-                if resource_kind(operation.op_def.owns or "").is_closable:
+                owns = operation.op_def.owns
+                if owns is not None and resource_kind(owns).is_closable:
                     members.values.renew(operation)
                     members.version += 1
             unnamed = self._unnamed.get(author.cell)
