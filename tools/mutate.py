@@ -1724,6 +1724,24 @@ CHANGES = (
         ("cells/test_training.py",),
     ),
     Change(
+        "graph/building/cell_runs.py",
+        'callable(operation.attributes.get("source"))',
+        "False",
+        ("cells/test_inputs.py",),
+    ),
+    Change(
+        "train/input/batches.py",
+        "self._known() == other._known()",
+        "False",
+        ("cells/test_inputs.py",),
+    ),
+    Change(
+        "exec/resources/queue_kinds.py",
+        "        super().forget()\n        self.set_state(0)\n",
+        "        super().forget()\n",
+        ("train/input/test_resuming.py", "cells/test_inputs.py"),
+    ),
+    Change(
         "graph/building/members.py",
         "(previous.op_def.owns or previous.type == RUNNER)",
         "previous.op_def.owns",

@@ -121,9 +121,9 @@ class SourceQueue(CountedQueue):
             self.drop_held()
             self._before, self._again = taken - self._taken, taken
 
-    def start_over(self) -> None:
-        """See `Queue`."""
-        super().start_over()
+    def forget(self) -> None:
+        """See `Queue`; the source begins with the first element again."""
+        super().forget()
         self.set_state(0)
 
     @property

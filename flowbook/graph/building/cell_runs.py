@@ -70,6 +70,8 @@ class CellRuns:
                 if owns is not None and resource_kind(owns).is_closable:
                     members.values.renew(operation)
                     members.version += 1
+                if callable(operation.attributes.get("source")):
+                    members.forget(operation)  # What comes of Python begins with the first again.
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._restart(unnamed.end(author, completed), author)

@@ -66,6 +66,12 @@ class _Records:
             yield (np.array(batch, object),)
             batch = list(islice(records, size))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Records) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((*self._patterns, self._size))
+
     def _of_all_epochs(self) -> Iterator[bytes]:
         paths = [path for pattern in self._patterns for path in _matching(pattern)]
         for epoch in count() if self._epochs is None else range(self._epochs):
