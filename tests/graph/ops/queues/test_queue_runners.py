@@ -95,6 +95,9 @@ def test_who_closes_a_queue_needs_no_hint_that_it_ends() -> None:
         sess.run(taken)
         sess.run(queue.close())
         everything(sess, taken)
+        for thread in threading.enumerate():
+            if thread.name == "flowbook numbers_runner":
+                thread.join(60)
         with pytest.raises(fb.errors.OutOfRangeError) as caught:
             sess.run(taken)
     assert caught.value.hint is None
