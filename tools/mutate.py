@@ -1565,9 +1565,21 @@ CHANGES = (
     ),
     # Instruments
     Change(
+        "exec/engine/bind.py",
+        "timed(unit.function, place, device.moment)",
+        "timed(unit.function, place, None)",
+        (GPU,),
+    ),
+    Change(
+        "exec/instruments/trace.py",
+        "                self._recorder.settle()\n",
+        "",
+        (GPU,),
+    ),
+    Change(
         "exec/engine/recording.py",
-        "recorder.add(place, step, start, thread, outputs)",
-        "recorder.add(place, step, start, thread, ())",
+        "recorder.add(place, step, start, clock(), thread, outputs)",
+        "recorder.add(place, step, start, clock(), thread, ())",
         (TRACE,),
     ),
     Change(
@@ -3065,8 +3077,8 @@ CHANGES = (
     ),
     Change(
         "graph/numerics/sums.py",
-        "if before or columns == 1:",
-        "if columns == 1:",
+        "if before or columns == 1 or length < _LONG_COLUMN:",
+        "if columns == 1 or length < _LONG_COLUMN:",
         ("graph/numerics/test_sums.py",),
     ),
     Change(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -126,3 +127,21 @@ def test_threads_share_a_session() -> None:
         sess.run(total)
         list(pool.map(lambda turn: sess.run(add.op, {x: 1.0}), range(400)))
         assert sess.run(total) == 400
+
+
+def test_a_trace_tells_when_kernels_run_there() -> None:
+    with fb.device("gpu:0"):
+        x = fb.placeholder(fb.float32, [2048, 2048])
+        y = fb.reduce_sum(fb.tanh(x @ x) @ x)
+    with fb.Session(devices=["gpu:0"]) as sess:
+        feeds = {x: np.ones((2048, 2048), np.float32)}
+        sess.run(y, feeds)
+        with sess.trace() as trace:
+            for _ in range(5):
+                sess.run(y.op, feeds)
+    there = [call for call in trace.calls if call.device.endswith("gpu:0")]
+    assert len(there) == 20
+    for before, after in itertools.pairwise(there):
+        assert before.start <= before.end <= after.start
+    for call in there:
+        assert trace.steps[call.step].start <= call.start <= call.end <= trace.steps[call.step].end

@@ -6,7 +6,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class DeviceDescription(NamedTuple):
     peak: int | None = None
 
 
+class Moment(Protocol):
+    """When a device came as far as it had been told to go."""
+
+    def ns(self) -> int:
+        """In nanoseconds on the clock of `time.perf_counter_ns`; waits until it is there."""
+
+
 class Device(ABC):
     """One device of this process, on which operations run.
 
@@ -61,6 +68,9 @@ class Device(ABC):
     array_type: type[Any] | None = None
     memory_limit: int | None = None
     fetches_together: bool = False
+    # Gives the moment when the device has done all that it was told until now; None where that is
+    # done when a kernel has been called.
+    moment: Callable[[], Moment] | None = None
     # Calls a function that calls the device's kernels, with its arguments.
     run: Callable[..., Any] = staticmethod(quietly)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.cuda import cupy, why_not
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, Moment
 from flowbook.exec.devices.figures import GPU, OVER_FAST_BUS
 from flowbook.exec.devices.kinds import DeviceKind, define_kind
 from flowbook.exec.devices.quiet import quietly
@@ -70,6 +70,10 @@ class Gpu(Device):
         """See `Device`; what CuPy's pool has taken from the GPU counts as the most."""
         with self._streams.device:
             return self.used, int(self.xp.get_default_memory_pool().total_bytes())
+
+    def moment(self) -> Moment:
+        """See `Device`: when the stream that computes is as far as it has been told."""
+        return self._streams.moment()
 
     def run(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Any:
         """Call a function that calls kernels: they run on the stream that computes."""

@@ -17,13 +17,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from time import perf_counter_ns as clock
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flowbook.exec.devices.cuda import cupy
 from flowbook.exec.devices.pinned import Bytes, Pinned, aligned, part
 from flowbook.graph.model.errors import InternalError
+
+# Nanoseconds from which on times are measured from another moment: CUDA gives them in single
+# precision, which then has steps of a tenth of a microsecond.
+_LONGEST = 1_000_000_000
 
 
 @cache
@@ -51,6 +56,7 @@ class Streams:
             self._upload = self._stream()
             self._download = self._stream()
         self._pinned = Pinned(self._cupy)
+        self._begun: _Begun | None = None
 
     def upload(self, array: Any) -> Any:
         """An array of the GPU with the values of a host array, which may change right after.
@@ -107,6 +113,22 @@ class Streams:
         self._pinned.give(block)
         return found
 
+    def moment(self) -> Reached:
+        """When what has been called until now has run."""
+        with self.device:
+            begun = self._begun
+            if begun is None or clock() - begun.host > _LONGEST:
+                begun = self._begun = self._begin()
+            return Reached(self._cupy, begun, self._timing_event())
+
+    def _begin(self) -> _Begun:
+        event = self._timing_event()
+        event.synchronize()
+        return _Begun(clock(), event)
+
+    def _timing_event(self) -> Any:
+        return self.compute.record(self._cupy.cuda.Event())
+
     def release(self) -> None:
         """Have what is copied next wait for the kernels that were called until now."""
         # After a kernel has failed nothing is copied any more.
@@ -142,6 +164,46 @@ def _places(block: Bytes | None, arrays: Sequence[Any]) -> list[Any]:
         places.append(part(block, start, array))
         start += aligned(array.nbytes)
     return places
+
+
+class _Begun(NamedTuple):
+    """A moment that both the host and the GPU know.
+
+    Attributes:
+        host: the host's time then, in nanoseconds on the clock of `time.perf_counter_ns`.
+        event: the GPU's.
+    """
+
+    host: int
+    event: Any
+
+
+class Reached:
+    """When a GPU came to an event.
+
+    Args:
+        cupy: the module.
+        begun: a moment not long before.
+        event: what the GPU comes to.
+    """
+
+    __slots__ = ("_begun", "_cupy", "_event", "_ns")
+
+    def __init__(self, cupy: Any, begun: _Begun, event: Any) -> None:
+        self._cupy = cupy
+        self._begun = begun
+        self._event = event
+        self._ns = 0
+
+    def ns(self) -> int:
+        """See `Moment`."""
+        if self._event is not None:
+            self._event.synchronize()
+            now = clock()  # The host hears of events a little later than they come.
+            passed = self._cupy.cuda.get_elapsed_time(self._begun.event, self._event)
+            self._ns = min(self._begun.host + round(passed * 1e6), now)
+            self._event = None
+        return self._ns
 
 
 class _Uploaded:

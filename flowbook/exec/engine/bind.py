@@ -271,8 +271,10 @@ def _time(units: Sequence[Unit], device: Device) -> None:
             before = tuple(dict.fromkeys([*needs, *waited]))
             size = None if isinstance(unit, Router) else _size(unit.node)
             place = Place(device.name, part, index, unit.node, before, size)
-            time = timed_until_report if unit.is_async else timed
-            unit.function = time(unit.function, place)
+            if unit.is_async:
+                unit.function = timed_until_report(unit.function, place)
+            else:
+                unit.function = timed(unit.function, place, device.moment)
             unit.call = unit.call._replace(expression=None)
 
 

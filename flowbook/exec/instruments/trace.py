@@ -169,7 +169,9 @@ class Trace(Instrument, Report):
                 return run(feeds, deadline)
             token = recording.set((self._recorder, number))
             try:
-                return run(feeds, deadline)
+                found = run(feeds, deadline)
+                self._recorder.settle()
+                return found
             finally:
                 recording.reset(token)
                 self._steps[number] = self._steps[number]._replace(end=clock())

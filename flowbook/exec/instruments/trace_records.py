@@ -34,7 +34,7 @@ class TracedCall(NamedTuple):
         thread: the name of the thread that called it.
         ready: when the last that it needs had ended; its start where that is not known, as where
             values come through the branches and loops of generated code.
-        start: when it was called.
+        start: when it was called; on a GPU, where kernels run later, when all before it had run.
         end: when it had its outputs, or reported them.
         bytes: the size of its outputs, as far as they are arrays.
         live: how many bytes that this step has made on the device were there when it ended: its

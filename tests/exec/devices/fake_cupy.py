@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
+from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -77,6 +78,7 @@ class Stream:
         with self.gpu.lock:
             self.does("record")
             event.clock = dict(self.clock)
+            event.time = perf_counter()
             return event
 
     def wait_event(self, event: Event) -> None:
@@ -96,9 +98,11 @@ class Stream:
 class Event:
     """A place in a stream."""
 
-    def __init__(self, gpu: FakeGpu) -> None:
+    def __init__(self, gpu: FakeGpu, is_timed: bool) -> None:
         self.gpu = gpu
         self.clock: Clock = {}
+        self.is_timed = is_timed
+        self.time = 0.0
 
     @property
     def done(self) -> bool:
@@ -110,6 +114,15 @@ class Event:
         with self.gpu.lock:
             _merge(self.gpu.host, self.clock)
             self.gpu.land()
+
+
+def elapsed(first: Event, last: Event) -> float:
+    """`cupy.cuda.get_elapsed_time`, in milliseconds."""
+    assert first.is_timed
+    assert last.is_timed
+    assert first.done
+    assert last.done
+    return (last.time - first.time) * 1e3
 
 
 class Memory(simulated._Memory):
@@ -360,7 +373,8 @@ class FakeCupy(ArrayModule):
             ),
             Device=lambda index: gpu,
             Stream=gpu.new_stream,
-            Event=lambda disable_timing: Event(gpu),
+            Event=lambda disable_timing=False: Event(gpu, not disable_timing),
+            get_elapsed_time=elapsed,
             MemoryPointer=Pointer,
             UnownedMemory=lambda ptr, size, owner, device_id: Unowned(gpu, ptr, size, owner),
             PinnedMemory=gpu.pin,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.devices import cuda, pinned
+from flowbook.exec.devices import cuda, pinned, streams
 from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.pinned import Pinned
 from flowbook.exec.devices.streams import Streams
@@ -391,3 +391,36 @@ def test_what_gpus_do_not_hold_runs_on_the_cpu(fake_gpu: FakeGpu) -> None:
     ):
         sess.run(wide, {x: [1, 2]})
     assert caught.value.operation is wide.op
+
+
+# When kernels run
+
+
+@pytest.mark.parametrize("longest", [0, 1 << 60])
+def test_a_trace_tells_when_kernels_run_there(
+    fake_gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, longest: int
+) -> None:
+    monkeypatch.setattr(streams, "_LONGEST", longest)
+    x, y = product()
+    with fb.Session(devices=["gpu:0"]) as sess:
+        sess.run(y.op, {x: ONES})
+        with sess.trace() as trace:
+            for _ in range(3):
+                before = fake_gpu.waited
+                sess.run(y.op, {x: ONES})
+                # Though nothing is fetched, the step ends when the product has its two times.
+                assert fake_gpu.waited >= before + 2
+    there = [call for call in trace.calls if call.device.endswith("gpu:0")]
+    assert [call.operation for call in there] == ["y"] * 3
+    for call in there:
+        step = trace.steps[call.step]
+        assert step.start <= call.ready <= call.start <= call.end <= step.end
+
+
+def test_what_fails_there_is_told_where_it_is_traced_too(fake_gpu: FakeGpu) -> None:
+    x, y = product()
+    with fb.Session(devices=["gpu:0"]) as sess, sess.trace() as trace:
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            sess.run(y, {x: np.ones((2, 2), np.float32)})
+        np.testing.assert_array_equal(sess.run(y, {x: ONES}), ONES @ np.arange(6.0).reshape(3, 2))
+    assert len([call for call in trace.calls if call.operation == "y"]) == 1

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import elementwise, scalar
@@ -201,7 +203,11 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     raised, total = exponentials(xp, shifted, -1, out=shifted)
     loss = xp.log(xp.squeeze(total, -1)) - wanted
     backprop = xp.divide(raised, total, raised)
-    flat[at_labels] -= 1
+    if xp is np:
+        flat[at_labels] -= 1
+    else:  # Elements by their indices, which a GPU is slow at, are taken once.
+        is_label = xp.arange(classes) == xp.expand_dims(labels, -1)
+        backprop = xp.subtract(backprop, is_label, backprop)
     return loss, backprop
 
 
