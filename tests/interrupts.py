@@ -19,17 +19,32 @@ class Interrupt(BaseException):
     """Not mistaken for the interrupt of who runs the tests."""
 
 
-def signalled_at(number: int, function: Callable[[], Any]) -> bool:
+def signalled_at(
+    number: int, function: Callable[[], Any], sent: signal.Signals, error: type[BaseException]
+) -> bool:
     """Call a function, in which the process gets a signal at the place of that number, from 1.
+
+    Args:
+        number: that of the place.
+        function: the function.
+        sent: the signal.
+        error: what its handler raises.
 
     Returns:
         Whether that interrupted it. If it did not, it may not have come so far.
     """
+
+    def handle(*_: object) -> None:
+        raise error
+
+    before = signal.signal(sent, handle)
     try:
-        with _calling_at(number, lambda: signal.raise_signal(signal.SIGINT)):
+        with _calling_at(number, lambda: signal.raise_signal(sent)):
             function()
-    except KeyboardInterrupt:
+    except error:
         return True
+    finally:
+        assert signal.signal(sent, before) is handle
     return False
 
 
@@ -46,11 +61,13 @@ def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None
         stopped = Interrupt()
         raise stopped
 
+    handlers = _handlers()
     try:
         with _calling_at(number, stop):
             function()
     except Interrupt:
         pass
+    assert _handlers() == handlers  # A step's own would put off what comes later.
     return stopped  # Which Python drops where a generator is closed, and says so.
 
 
@@ -76,3 +93,7 @@ def _calling_at(number: int, at_place: Callable[[], None]) -> Iterator[None]:
     finally:
         sys.setprofile(before)
         gc.enable()
+
+
+def _handlers() -> list[Any]:
+    return [signal.getsignal(each) for each in signal.valid_signals()]

@@ -61,6 +61,8 @@ REGISTERING = "exec/devices/test_registering.py"
 HANDLES = "exec/state/test_handles.py"
 ACTING = "exec/engine/test_acting.py"
 AT_ONCE = "exec/engine/test_at_once.py"
+ENDLESS = "exec/engine/test_endless_loops.py"
+INTERRUPTIONS = "exec/test_interruptions.py"
 MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
 HISTORIES = "graph/ops/queues/test_histories.py"
@@ -411,7 +413,8 @@ CHANGES = (
     Change("exec/engine/at_once.py", "if ways[-1]() is False", "if True", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "if ways[-1]() is False", "if ways[-1]() is None", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "if not given.is_refused:", "if False:", (GIVING_BACK,)),
+    Change("exec/engine/at_once.py", "if not given.is_refused and", "if False and", (GIVING_BACK,)),
+    Change("exec/engine/at_once.py", " and not is_interruption(error)", "", (ACTING,)),
     Change("exec/engine/at_once.py", "given.use()\n        return", "return", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", "self.settle()", "self.is_over = True", (GIVING_BACK,)),
     Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
@@ -442,9 +445,79 @@ CHANGES = (
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
-    Change("exec/engine/acting.py", "self._is_put_off = True", "pass", (ACTING,)),
+    Change("exec/engine/acting.py", "self._put_off.append(number)", "pass", (ACTING,)),
+    Change("exec/engine/acting.py", '"SIGINT", "SIGALRM"', '"SIGINT"', (ACTING,)),
+    Change("exec/engine/acting.py", "                _set(heard)  # An", "# An", (GIVING_BACK,)),
+    Change("exec/engine/acting.py", "sys._getframe()", "None", (ACTING,)),
     Change("exec/engine/acting.py", "            keep_draws()  #", "            #", (ACTING,)),
-    Change("exec/engine/acting.py", " and not self._is_put_off:", ":", (ACTING,)),
+    Change(
+        "exec/engine/acting.py", "under_way and number not in self._put_off", "under_way", (ACTING,)
+    ),
+    Change("exec/engine/segment.py", " and not is_interruption(error)", "", (INTERRUPTIONS,)),
+    Change(
+        "exec/engine/segment.py",
+        "None if is_interruption(error) else written",
+        "written",
+        (INTERRUPTIONS,),
+    ),
+    Change(
+        "exec/engine/parts/joint.py",
+        "(not isinstance(error, Exception) or is_interruption(error))",
+        "not isinstance(error, Exception)",
+        (INTERRUPTIONS,),
+    ),
+    Change(
+        "exec/interruptions.py", "bool(code.co_flags & inspect.CO_VARARGS)", "0", (INTERRUPTIONS,)
+    ),
+    Change(
+        "exec/interruptions.py",
+        "isinstance(value, FrameType) and value in frames",
+        "isinstance(value, FrameType)",
+        (INTERRUPTIONS,),
+    ),
+    Change("exec/engine/code/writer.py", "        self.line(self._ending)\n", "", (ENDLESS,)),
+    Change(
+        "exec/engine/executor.py",
+        "(executions is not None and executions.is_closed)",
+        "False",
+        (ENDLESS,),
+    ),
+    Change(
+        "exec/engine/runner.py",
+        "self._waits or self._is_routed else",
+        "self._waits else",
+        (ENDLESS,),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        "weakref.finalize(self, threads.begin, self._step.close, False)",
+        "weakref.finalize(self, self._step.close, False)",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        "        self._drop.detach()\n",
+        "",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
+        "exec/feeding.py",
+        "            self._give_up(queue)\n",
+        "            pass\n",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "not (is_cancelling or self.is_closed)",
+        "not is_cancelling",
+        ("graph/ops/queues/test_queue_runners.py",),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "._replace(fill=look.readings[queue].fill)",
+        "",
+        (VIEWS_OF_QUEUES,),
+    ),
     Change("exec/engine/code/marking.py", "and not is_marked", "and False", (ACTING,)),
     Change("exec/engine/giving_back.py", "or not using.giving.is_under_way", "or True", (ACTING,)),
     Change("exec/engine/executor.py", "return not is_acting and time", "return time", (ACTING,)),
@@ -1658,9 +1731,63 @@ CHANGES = (
     ),
     Change(
         "graph/building/cell_runs.py",
-        "if any(op not in kept for op in mine):",
-        "if False:",
+        "            kept.difference_update(torn)\n",
+        "            break\n",
         ("cells/test_training.py",),
+    ),
+    Change(
+        "graph/building/cell_runs.py",
+        'callable(operation.attributes.get("source"))',
+        "False",
+        ("cells/test_inputs.py",),
+    ),
+    Change(
+        "train/input/batches.py",
+        "self._known() == other._known()",
+        "False",
+        ("cells/test_inputs.py",),
+    ),
+    Change(
+        "exec/resources/queue_kinds.py",
+        "        super().forget()\n        self.set_state(0)\n",
+        "        super().forget()\n",
+        ("train/input/test_resuming.py", "cells/test_inputs.py"),
+    ),
+    Change(
+        "graph/building/members.py",
+        "(previous.op_def.owns or previous.type == RUNNER)",
+        "previous.op_def.owns",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/ops/queues/queue_runners.py",
+        "op in counts or _holds_input(op)",
+        "_holds_input(op)",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/ops/queues/queue_runners.py",
+        "owns in (READER.name, STREAM.name)",
+        "False",
+        ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/redefinition/stale_operations.py",
+        "{root_of(taken.op): None for taken in operation.inputs if taken.op.retired}",
+        "{}",
+        ("cells/test_staleness.py",),
+    ),
+    Change(
+        "exec/local/failed.py",
+        "    if operation.retired:\n",
+        "    if False:\n",
+        ("cells/test_staleness.py",),
+    ),
+    Change(
+        "exec/checkpoints/checkpoint.py",
+        "    if wrong:\n",
+        "    if False:\n",
+        (SAVER,),
     ),
     # Gradients
     Change(

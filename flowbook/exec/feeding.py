@@ -17,12 +17,19 @@ from flowbook.exec.engine.under_way import Executions, also_listed_in
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.ancestors import ancestors
-from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
+from flowbook.graph.model.errors import (
+    CancelledError,
+    FailedPreconditionError,
+    OpError,
+    OutOfRangeError,
+    UnknownError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of, runners_of
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.touch import STREAM
 from flowbook.graph.ops.state.writing import count_up_to_op
+from flowbook.graph.redefinition.wording import what_became_of
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
@@ -213,7 +220,7 @@ class Feeder:
     def _feed(self, operation: Operation) -> None:
         try:
             with also_listed_in(self._steps):
-                prepared = self._master.prepare(Signature((), (operation,), ()))
+                prepared = self._prepared(operation)
                 while not self.closed:
                     self._master.run(prepared, ())
         except OutOfRangeError:
@@ -224,6 +231,17 @@ class Feeder:
             self._fail(error)
         finally:
             self._end()
+
+    def _prepared(self, operation: Operation) -> Prepared:
+        """One round made ready to run."""
+        try:
+            return self._master.prepare(Signature((), (operation,), ()))
+        except OpError as error:
+            if error.operation is not None and error.operation.op_def.must_be_fed:
+                error.hint = (
+                    "a runner feeds nothing: run `queue.enqueue(...)` with the feed instead"
+                )
+            raise
 
     def _fail(self, error: Exception) -> None:
         found = error if isinstance(error, OpError) else UnknownError(str(error))
@@ -244,7 +262,18 @@ class Feeder:
 
     def _shut(self, is_cancelling: bool) -> None:
         """Close the queue, with the error if there is one."""
-        self._on_queue(lambda queue: queue.shut(is_cancelling, self.error))
+        self._on_queue(lambda queue: queue.shut(is_cancelling, self._passed_on(queue.name)))
+
+    def _passed_on(self, queue: str) -> OpError | None:
+        """The error of who waits for what will not come, as a thread failed."""
+        failure = self.error
+        if failure is None:
+            return None
+        error = type(failure)(
+            f"the runner of queue {queue!r} failed: {failure.message}", hint=failure.hint
+        )
+        error.details += failure.details
+        return error
 
     def _on_queue(self, act: Callable[[Any], None]) -> None:
         """Call a function with the queue, unless the session was closed, and the queue is gone."""
@@ -276,9 +305,23 @@ class Feeding:
         self._stopping = threading.Lock()
 
     def wanted(self, queue: Operation) -> None:
-        """Have a queue filled, now that something waits at it."""
-        for runner in runners_of(queue):
+        """Have a queue filled, now that something waits at it.
+
+        Nothing fills one any more that was redefined, and its runners too.
+        """
+        runners = runners_of(queue)
+        for runner in runners:
             self.start(runner)
+        if queue.retired and not runners and queue in queue.graph.members.unfilled:
+            self._give_up(queue)
+
+    def _give_up(self, queue: Operation) -> None:
+        """Have what waits at a queue fail, now or when it has taken what there is."""
+        key = queue.key
+        found = self._master.store.find(key) if key is not None and not key.is_shared else None
+        if found is not None:
+            what = f"nothing fills queue {found.name!r} any more: it is {what_became_of([queue])}"
+            found.shut(is_cancelling=True, failure=FailedPreconditionError(what))
 
     def start_all(
         self, operations: Sequence[Operation], coordinator: Coordinator | None

@@ -91,13 +91,13 @@ class LocalMaster:
         """Take what the graph gained, and drop what it lost, since the last time."""
         with self._programs.lock:
             self._initialisation.extend()
-            self._open_renewed()
             if self._retirements != self.graph.retirements:
                 self._retirements = self.graph.retirements
                 self.feeding.drop_retired()
                 self._programs.drop_where(
                     lambda prepared: any(op.retired for op in prepared.operations)
                 )
+            self._open_renewed()
 
     def _open_renewed(self) -> None:
         """Have what operations have closed be open again, and empty, whose cell has run again."""

@@ -19,6 +19,8 @@ _CELLS = (
     *("BasicLSTMCell", "BasicRNNCell", "DropoutWrapper", "GRUCell", "LSTMCell", "MultiRNNCell"),
     "ResidualWrapper",
 )
+_VARIABLES = ("Variable", "get_variable")
+_ALL_VARIABLES = ("all_variables", "global_variables", "local_variables", "trainable_variables")
 _SESSIONS = ("InteractiveSession", "Session", "managed_session")
 # What a session was told, which configures itself.
 _CONFIGURATIONS = ("ConfigProto", "GPUOptions")
@@ -33,6 +35,7 @@ class Look(cst.CSTVisitor):
         writers: the names of what writes summaries.
         assigned: the names that are given values.
         cells: the names of recurrent cells, and of what makes them.
+        variables: the names of variables.
         makes: how many sessions it makes.
         ran: what functions run that they are handed, by the functions' names.
         has_examples: whether it makes examples of TensorFlow's.
@@ -48,6 +51,7 @@ class Look(cst.CSTVisitor):
         self.is_imported = False
         self.assigned: set[str] = set()
         self.cells: set[str] = set()
+        self.variables: set[str] = set()
         self.makes = 0
         self.ran: dict[str, set[str]] = {}
         self._handed: list[set[str]] = [set()]
@@ -101,6 +105,8 @@ class Look(cst.CSTVisitor):
         made = _last(node.value.func) if isinstance(node.value, cst.Call) else ""
         if made in _CELLS or _last(node.value) in _CELLS:
             self.cells.update(dotted(each.target) for each in node.targets)
+        if makes_variable(node.value):
+            self.variables.update(dotted(each.target) for each in node.targets)
         if made in _CONFIGURATIONS:
             self._made.add(dotted(target))
         if made in ("FileWriter", "SummaryWriter"):
@@ -135,6 +141,14 @@ class Look(cst.CSTVisitor):
         if _is_session(node.item) and node.asname:
             self._note_session(node.asname.name)
 
+    def visit_For(self, node: cst.For) -> None:
+        """Note what goes through variables."""
+        self._note_each(node.target, node.iter)
+
+    def visit_CompFor(self, node: cst.CompFor) -> None:
+        """Note what goes through variables."""
+        self._note_each(node.target, node.iter)
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """What follows is in it."""
         self._functions.append(node.name.value)
@@ -145,9 +159,18 @@ class Look(cst.CSTVisitor):
         self._functions.pop()
         self._handed.pop()
 
+    def _note_each(self, target: cst.BaseExpression, iterable: cst.BaseExpression) -> None:
+        if isinstance(iterable, cst.Call) and _last(iterable.func) in _ALL_VARIABLES:
+            self.variables.add(dotted(target))
+
     def _note_session(self, target: cst.CSTNode) -> None:
         if isinstance(target, cst.Name):
             self.sessions.add((target.value, self._functions[-1]))
+
+
+def makes_variable(node: cst.BaseExpression) -> bool:
+    """Whether an expression makes a variable."""
+    return isinstance(node, cst.Call) and _last(node.func) in _VARIABLES
 
 
 def _is_session(node: cst.BaseExpression) -> bool:

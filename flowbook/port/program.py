@@ -13,7 +13,7 @@ from flowbook._renamed import INSTEAD
 from flowbook.port import names
 from flowbook.port.calls import CALLS, Rewritten, dotted, first, text_of, with_args, with_order
 from flowbook.port.flags import is_flag, with_argparse, with_import
-from flowbook.port.look import MODULES, Look, imported
+from flowbook.port.look import MODULES, Look, imported, makes_variable
 from flowbook.port.report import Left, Ported
 from flowbook.port.supervisors import Supervised, supervised
 from flowbook.port.templates import Shared, shared_functions
@@ -367,8 +367,13 @@ class _Porter(cst.CSTTransformer):
         self, func: cst.Attribute, original: cst.Call, updated: cst.Call
     ) -> cst.BaseExpression:
         method, value = func.attr.value, func.value
+        assert isinstance(original.func, cst.Attribute)
+        source = original.func.value
+        is_variable = makes_variable(source) or dotted(source) in self._look.variables
         if method in ("eval", "run"):
             session = [a for a in updated.args if a.keyword and a.keyword.value == "session"]
+            if method == "eval" and is_variable:
+                session = list(updated.args)  # A variable is fed nothing.
             updated = with_args(updated, [a for a in updated.args if a not in session])
             given = text_of(session[0].value) if session else ""
         feeds: Sequence[cst.Arg] = [
@@ -396,6 +401,10 @@ class _Porter(cst.CSTTransformer):
             return updated.with_changes(func=self._name("identity"), args=[first(value, False)])
         if method == "initialized_value" and not updated.args:
             return func.with_changes(attr=cst.Name("value"))
+        if method == "value" and not updated.args:
+            if is_variable:
+                return func
+            self._leave_to_a_person(original, "value: of a variable it is variable.value")
         if method == "eval" or (method == "run" and is_only_fed):
             session_here = given or self._handed()
             if self._session and self._has_session & {"", self._functions[-1]}:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { kindText, rates, readPipeline, sidesOf } from "../src/core/pipeline.js";
-import { percent } from "../src/core/words.js";
+import { percent, piecesOf } from "../src/core/words.js";
 import { packed } from "./packed.js";
 
 const queue = { name: "a", feedsTraining: true, runners: [["r", "failed", "failed: x"]], waiting: [["w", "wish", 1.5, true]] };
@@ -51,4 +51,10 @@ test("what is said of queues", () => {
   const of = (feedsTraining: boolean, runners: unknown[]) => sidesOf({ feedsTraining, runners } as never);
   assert.deepEqual(of(true, [1]), { taking: "training waits", filling: "runner waits" });
   assert.deepEqual(of(false, []), { taking: "next runner waits", filling: "filling waits" });
+});
+
+test("names go on in the next line where a part of them ends", () => {
+  assert.deepEqual(piecesOf("input_producer/numbers/queue"), ["input_", "producer/", "numbers/", "queue"]);
+  assert.deepEqual(piecesOf("_a__b//c_"), ["_", "a__", "b//", "c_"]);
+  assert.deepEqual(piecesOf("queue"), ["queue"]);
 });

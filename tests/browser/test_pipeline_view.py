@@ -77,6 +77,8 @@ def test_it_says_while_a_cell_is_busy_what_a_training_waits_for(lab: Lab, page: 
     assert view.locator(".fb-tip").inner_text().split() == ["now", "elements", "0"]
     notebook.run(2)
     view.get_by_text("the session that this shows has ended; re-run cell [2]").wait_for()
+    chart.press("End")
+    assert view.locator(".fb-tip").inner_text().split() == ["end", "elements", "0"]
     stored = notebook.page.evaluate(
         """() => Object.keys(window.jupyterapp.shell.currentWidget.content.widgets[1]
             .model.sharedModel.outputs[0].data)"""
@@ -102,6 +104,8 @@ def test_a_page_of_its_own_works_without_a_kernel(page: Any, tmp_path: Any, dark
     used, unused = (root.get_by_role("article", name=f"queue {name}") for name in "xy")
     assert used.locator(".fb-runner").inner_text() == "runner ended"
     assert used.locator(".uplot").count() == 2
+    # Its name may be cut where its parts end, and nowhere else.
+    assert used.locator(".fb-line").first.evaluate("each => each.innerHTML") == "numbers/<wbr>queue"
     assert unused.get_by_text("no run has asked it for an element").is_visible()
     # No text is beside or below its place.
     cut = root.evaluate(

@@ -40,6 +40,7 @@ class Notebook:
             )
         self.output = captured.stdout
         assert result.success is not fails, self.output
+        assert "Error in callback" not in self.output, self.output
         return self.output
 
     def __getitem__(self, name: str) -> Any:

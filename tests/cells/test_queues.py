@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import flowbook as fb
 from tests.graph.ops.queues.waiting import waiters
 
 CELL = """
@@ -171,6 +174,90 @@ def test_an_input_of_several_is_at_its_end_when_all_are(notebook) -> None:
     notebook.run("use", "found += [n.item() for n in fb.train.until_end(sess, taken)]")
     # The one that has ended gives nothing more; the other one goes on where it was.
     assert sorted(notebook["found"]) == sorted([0, 1, *range(500)])
+    notebook.run("end", "sess.close()")
+
+
+RANGE = """
+rows = fb.train.range_input_producer({rows}, {epochs}, shuffle=False, capacity={capacity})
+batch = fb.train.batch(rows.dequeue() * {factor}, 2)
+"""
+
+
+@pytest.mark.parametrize("used", [1, 60])
+@pytest.mark.parametrize(
+    "changed",
+    [{"rows": 300}, {"rows": 100}, {"epochs": 2}, {"capacity": 9}, {"factor": 3}],
+    ids=["more rows", "fewer rows", "epochs", "capacity", "factor"],
+)
+def test_an_input_that_is_made_otherwise_begins_anew(notebook, changed: Any, used: int) -> None:
+    first = {"rows": 200, "epochs": 1, "capacity": 8, "factor": 1}
+    notebook.run("input", RANGE.format(**first))
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("use", f"for _ in range({used}): sess.run(batch)")
+    now = {**first, **changed}
+    notebook.run("input", RANGE.format(**now))
+    take = "found = [n for b in fb.train.until_end(sess, batch) for n in b.tolist()]"
+    notebook.run("use", take)
+    expected = [now["factor"] * n for n in range(now["rows"])] * now["epochs"]
+    assert notebook["found"] == expected
+    # Used up, it is there again as any other.
+    notebook.run("input", RANGE.format(**now))
+    notebook.run("use", take)
+    assert notebook["found"] == expected
+    notebook.run("end", "sess.close()")
+
+
+LINES = """
+names = fb.train.string_input_producer({names}, num_epochs=1, shuffle=False)
+_, line = fb.TextLineReader().read(names)
+batch = fb.train.batch(line, 2)
+"""
+
+
+def test_other_files_are_read_from_their_first_line(notebook, tmp_path) -> None:
+    paths = [str(tmp_path / f"{name}.txt") for name in "abc"]
+    for path in paths:
+        Path(path).write_text("".join(f"{path[-5]}{number}\n" for number in range(90)))
+    notebook.run("input", LINES.format(names=paths[:2]))
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("use", "found = sess.run(batch).tolist()")
+    assert notebook["found"] == [b"a0", b"a1"]
+    notebook.run("input", LINES.format(names=paths[1:]))
+    notebook.run("use", "found = [n for b in fb.train.until_end(sess, batch) for n in b.tolist()]")
+    assert notebook["found"] == [b"%s%d" % (name, n) for name in (b"b", b"c") for n in range(90)]
+    notebook.run("end", "sess.close()")
+
+
+STALE_INPUTS = {
+    "prefetched": "batch = fb.train.batches([1, 2, 3, 4, 5, 6], {size}, prefetch=2)",
+    "batched": """
+[row] = fb.unstack(fb.train.batches([*range(2 * {size})], 1))
+batch = fb.train.batch(row, {size}, capacity={size})
+""",
+}
+
+
+@pytest.mark.parametrize("source", STALE_INPUTS.values(), ids=STALE_INPUTS)
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "fresh"])
+def test_who_takes_from_a_redefined_input_fails_when_nothing_fills_it(
+    notebook, source: str, begun: bool
+) -> None:
+    notebook.run("input", source.format(size=2))
+    notebook.run("use", "total = fb.reduce_sum(batch)")
+    notebook.run("session", "sess = fb.Session()")
+    if begun:
+        notebook.run("run", "sess.run(total)")
+    notebook.run("input", source.format(size=3))
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        output = notebook.run("run", "list(fb.train.until_end(sess, total))", fails=True)
+    input_cell = "cell [5]" if begun else "cell [4]"
+    assert "any more: it is the 'batch" in output
+    assert f"of before {input_cell} redefined it" in output
+    assert f"redefined at {input_cell}, line" in output
+    assert "hint: re-run cell [2]: this run uses 'Sum' built from" in output
+    notebook.run("use", "total = fb.reduce_sum(batch)")
+    notebook.run("run", "found = len(list(fb.train.until_end(sess, total)))")
+    assert notebook["found"] == 2
     notebook.run("end", "sess.close()")
 
 

@@ -207,6 +207,41 @@ def test_what_is_fed_is_not_stale(chain: Any) -> None:
     check_stale(closure(chain["z"], fed=fed), fed)
 
 
+def test_what_is_fed_in_its_old_form_leaves_stale_what_takes_it(chain: Any) -> None:
+    chain.run("session", "sess = fb.Session()")
+    chain.shell.user_ns["old"] = {chain.old_x: [1.0, 2.0]}
+    message = (
+        r"re-run cell \[2\]: this run uses 'y' built from the 'x' of before cell \[4\] redefined it"
+    )
+    with pytest.warns(fb.errors.StaleDefinitionWarning, match=message) as told:
+        chain.run("use", "found = [sess.run(y, old) for _ in range(3)]")
+    assert len(told) == 1
+    chain.run("b", "y = fb.identity(x, name='y')")
+    chain.run("use", "found = sess.run(y, {x: [1.0]})")
+    chain.run("end", "sess.close()")
+
+
+def test_what_lacks_a_feed_of_its_old_form_is_built_anew(chain: Any) -> None:
+    chain.run("session", "sess = fb.Session()")
+    output = chain.run("use", "sess.run(y)", fails=True)
+    assert "hint: re-run cell [2]: this run uses 'y' built from the 'x' of before" in output
+    chain.run("end", "sess.close()")
+
+
+def test_an_error_says_where_what_failed_was_redefined(notebook: Any) -> None:
+    cell = "x = fb.check_numerics(fb.log(fb.constant({number})), 'wrong', name='x')"
+    notebook.run("x", cell.format(number=0.0))
+    notebook.run("y", "y = fb.identity(x)")
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("x", cell.format(number=1.0))
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        output = notebook.run("use", "sess.run(y)", fails=True)
+    assert "'x@1'" in output
+    assert "redefined at cell [4], line 1:  x = fb.check_numerics(fb.log(fb.constant(1.0" in output
+    assert "hint: re-run cell [2]: this run uses 'Identity' built from the 'x' of before" in output
+    notebook.run("end", "sess.close()")
+
+
 def test_fetching_an_old_definition(chain: Any) -> None:
     message = stale_message(closure(chain.old_x))
     assert message is not None

@@ -31,7 +31,12 @@ from flowbook.exec.checkpoints.folder import Folder, checked_name, folder_at, sp
 from flowbook.exec.checkpoints.tensor_file import TensorFile, write_arrays
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
-from flowbook.graph.model.errors import DataLossError, InvalidArgumentError, NotFoundError
+from flowbook.graph.model.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+)
 
 __all__ = ["checkpoint_exists", "latest_checkpoint", "list_variables", "load_variable"]
 
@@ -337,12 +342,24 @@ def found_in(folder: Folder, prefix: str = "") -> list[Checkpoint]:
         folder: the folder.
         prefix: only those of this name, whatever their step; "" gives all.
     """
-    found = []
+    return _looked_through(folder, prefix)[0]
+
+
+def _looked_through(folder: Folder, prefix: str) -> tuple[list[Checkpoint], list[OpError]]:
+    """As `found_in`, and what is wrong with those that have arrays and no index to be read."""
+    found: list[Checkpoint] = []
+    wrong: list[OpError] = []
     for name in folder.names():
         if not prefix or name == prefix or _is_step(name, prefix):
-            with suppress(NotFoundError, DataLossError, InvalidArgumentError):
-                found.append(Checkpoint(folder.within(name)))
-    return sorted(found, key=lambda each: (each.about.time, each.about.step or 0))
+            inside = folder.within(name)
+            try:
+                found.append(Checkpoint(inside))
+            except NotFoundError:
+                pass
+            except (DataLossError, InvalidArgumentError) as error:
+                if any(map(_FILE_NAMES.match, inside.names())):
+                    wrong.append(error)
+    return sorted(found, key=lambda each: (each.about.time, each.about.step or 0)), wrong
 
 
 def _is_step(name: str, prefix: str) -> bool:
@@ -355,17 +372,23 @@ def checkpoint_at(path: Any) -> Checkpoint:
 
     Raises:
         NotFoundError: if there is none.
-        DataLossError: if its index is damaged.
+        DataLossError: if its index is damaged, or those of all that are in the folder.
+        InvalidArgumentError: if they are of a format that is not known here.
     """
     folder = folder_at(path)
     try:
         return Checkpoint(folder)
     except NotFoundError as error:
         missing = error
-    found = found_in(folder)
-    if not found:
-        raise missing
-    return found[-1]
+    found, wrong = _looked_through(folder, "")
+    if found:
+        return found[-1]
+    if wrong:
+        raise wrong[-1]
+    with suppress(InvalidArgumentError, OSError):  # As of ".", and of what nobody may list.
+        if named := found_in(*split(path)):
+            missing.hint = f"the latest of this name is {named[-1].path!r}"
+    raise missing
 
 
 def latest_checkpoint(folder: Any, prefix: str = "") -> str | None:

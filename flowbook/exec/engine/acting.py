@@ -4,24 +4,27 @@ A step that has begun to write what it computed from a batch either writes all o
 has been used, or it writes nothing, and the batch goes back (`giving_back.py`). So from its first
 write on an interrupt is put off, and the deadline not looked at, until the step has come to its
 end, to an iteration of a loop, which may have any number, or to where it waits for somebody else.
-A second interrupt is not put off.
+A second one of the kind is not put off. So are the other signals by which programs are stopped, or
+stop themselves after some time, where a handler of Python's hears them.
 
 Python calls handlers of signals on the main thread alone: only steps there are interrupted.
 """
 
 from __future__ import annotations
 
+# What `signal` has of it makes enums of all numbers, and takes twenty times as long.
+import _signal  # type: ignore[import-not-found]
+import sys
 import threading
-
-# What `signal` has of them makes enums of all numbers, and takes twenty times as long.
-from _signal import SIGINT, getsignal, signal  # type: ignore[import-not-found]
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
 from flowbook.exec.resources.random_state import keep_draws
 
 _Handler = Callable[[int, FrameType | None], Any]
+_NAMES = ("SIGINT", "SIGALRM", "SIGTERM", "SIGUSR1")  # Windows has not all of them.
+_SIGNALS = [getattr(_signal, name) for name in _NAMES if hasattr(_signal, name)]
 
 
 class Acting:
@@ -33,23 +36,27 @@ class Acting:
 
     def __init__(self) -> None:
         self.is_under_way = False
-        self._is_put_off = False
-        self._handler: _Handler | None = None
+        self._put_off: list[int] = []
+        self._handlers: dict[int, _Handler] = {}
 
     def around(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that is the step; what interrupts it meanwhile may be put off."""
-        handler = getsignal(SIGINT)
-        if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        if threading.current_thread() is not threading.main_thread():
             return function(*arguments)
-        self._handler = handler
+        handlers = {each: _signal.getsignal(each) for each in _SIGNALS}
+        heard = self._handlers = {each: to for each, to in handlers.items() if callable(to)}
         try:
-            signal(SIGINT, self._hear)
+            _set(dict.fromkeys(heard, self._hear))
             found = function(*arguments)
             self.is_under_way = True
             keep_draws()  # It has come to its end, whatever interrupts it from now on.
         finally:
-            self.is_under_way = True  # Or else the handler might stay.
-            signal(SIGINT, handler)
+            self.is_under_way = True  # Or else the handlers might stay.
+            try:
+                _set(heard)
+            except BaseException:
+                _set(heard)  # An interrupt leaves some; no harm in setting one twice.
+                raise
             self.pause()
         return found
 
@@ -60,18 +67,24 @@ class Acting:
 
     def deliver(self) -> None:
         """Let pass what was put off, if nothing is under way; only on the step's own thread."""
-        if not self._is_put_off or self.is_under_way:
+        if not self._put_off or self.is_under_way:
             return
         if threading.current_thread() is threading.main_thread():
-            self._is_put_off = False
-            assert self._handler is not None
-            self._handler(SIGINT, None)
+            while self._put_off:
+                number = self._put_off.pop(0)
+                self._handlers[number](number, sys._getframe())
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         """Handle an interrupt."""
-        if self.is_under_way and not self._is_put_off:
-            self._is_put_off = True
+        if self.is_under_way and number not in self._put_off:
+            self._put_off.append(number)
             return
-        self._is_put_off = False
-        assert self._handler is not None
-        self._handler(number, frame)
+        if number in self._put_off:
+            self._put_off.remove(number)
+        self._handlers[number](number, frame)
+
+
+def _set(handlers: Mapping[int, _Handler]) -> None:
+    """Have signals handled."""
+    for number, handler in handlers.items():
+        _signal.signal(number, handler)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from flowbook.exec.engine.acting import Acting
 from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.definition.async_context import Claim
 
@@ -130,8 +131,8 @@ def _taking_back(given: _Given, function: Callable[..., Any], arguments: Sequenc
         found = function(*arguments)
         given.use()
         return found
-    except Exception:
-        if not given.is_refused:
+    except Exception as error:
+        if not given.is_refused and not is_interruption(error):
             given.use()
         raise
     finally:

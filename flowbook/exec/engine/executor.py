@@ -30,6 +30,7 @@ from flowbook.exec.engine.under_way import (
     works_for_another,
 )
 from flowbook.exec.engine.units import AsyncKernel
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import UnitFailure
 from flowbook.graph.model.errors import DeadlineExceededError
 from flowbook.graph.model.options import options
@@ -182,7 +183,7 @@ class Execution:
                 self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception) or is_interruption(error):
                 self._say_what_waits(error)
             try:
                 self._give_up(error)
@@ -276,13 +277,15 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        writing, account = self._writing, self.account
+        writing, account, executions = self._writing, self.account, self._executions
         pop, push = heapq.heappop, heapq.heappush
         tag = latest = step.root
         try:
             while ready:
                 index, tag = pop(ready)
                 if tag is not latest:
+                    if self._is_cancelled or (executions is not None and executions.is_closed):
+                        raise session_closed()
                     if account is not None:
                         account.giving.pause()
                     latest = tag
@@ -480,6 +483,8 @@ class Execution:
         try:
             return outputs if _is_dead(outputs) else call.unit.checked_all(outputs)
         except Exception as wrong:
+            if is_interruption(wrong):
+                raise
             self._waiting.discard(call)
             raise call.failure(self.values) from wrong
 

@@ -42,6 +42,7 @@ from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import PlanNode, Program
@@ -129,7 +130,8 @@ class Runner:
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
-        self._setting = Setting(bound.known, bound.specs, device, is_wary, engine.tallies)
+        shared = engine.tallies, engine.executions
+        self._setting = Setting(bound.known, bound.specs, device, is_wary, *shared)
         self.stage = Stage.NEW
         self._step: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
@@ -228,6 +230,8 @@ class Runner:
         except MustWait:
             raise
         except Exception as error:
+            if is_interruption(error):
+                raise
             failed, cause = self._failed(step.failure(error) or error), cause_of(error)
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
@@ -280,7 +284,7 @@ class Runner:
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
         values = self._values(feeds, deadline)
-        executions = self._executions if self._waits else None
+        executions = self._executions if self._waits or self._is_routed else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
         account = self._account(structure, feeds)
         how = deadline, self._overseer, executions, parts
@@ -417,6 +421,8 @@ class Runner:
         try:
             return self._on_device(function)
         except Exception as error:
+            if is_interruption(error):
+                raise
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
             raise failed from cause

@@ -21,6 +21,7 @@ from flowbook.exec.engine.code.generate import Generated, on_values
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Branches
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.graph.rewrite.layered import Table, grown
 
@@ -98,7 +99,7 @@ class Stretch:
                 for value in dying:
                     values[value] = None
         except Exception as error:
-            if isinstance(unit, Kernel):
+            if isinstance(unit, Kernel) and not is_interruption(error):
                 raise UnitFailure(unit.index, [values[v] for v in unit.inputs]) from error
             raise
         self.runs += 1
@@ -123,7 +124,7 @@ class Stretch:
         try:
             written.function(values, deadline)
         except Exception as error:
-            failure = written.failure(error)
+            failure = None if is_interruption(error) else written.failure(error)
             if failure is None:
                 raise
             try:

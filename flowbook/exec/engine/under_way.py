@@ -82,13 +82,18 @@ class Parts:
 
 
 class Executions:
-    """The steps of a session, or of a part of one, that may wait for something."""
+    """The steps of a session, or of a part of one, that may wait for something.
+
+    Attributes:
+        is_closed: whether none may begin any more, and those that do not wait end too, where a loop
+            of theirs comes to its next iteration.
+    """
 
     def __init__(self) -> None:
         self._steps: weakref.WeakSet[UnderWay] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._count = 0
-        self._is_closed = False
+        self.is_closed = False
 
     def add(self, execution: UnderWay) -> None:
         """Have a step cancelled when the session is closed, or what else this thread works for.
@@ -102,7 +107,7 @@ class Executions:
 
     def _add(self, execution: UnderWay) -> None:
         with self._lock:
-            if not self._is_closed:
+            if not self.is_closed:
                 self._steps.add(execution)
                 return
         raise session_closed()
@@ -114,7 +119,7 @@ class Executions:
             CancelledError: if the session has been closed.
         """
         with self._lock:
-            if self._is_closed:
+            if self.is_closed:
                 raise session_closed()
             self._count += 1
 
@@ -143,7 +148,7 @@ class Executions:
     def close(self) -> None:
         """Cancel all steps, those that are added later too."""
         with self._lock:
-            self._is_closed = True
+            self.is_closed = True
             steps = list(self._steps)
         for execution in steps:
             execution.cancel()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import UnitFailure
 from flowbook.exec.plan.program import PlanNode
 from flowbook.graph.definition.async_context import AsyncContext
@@ -230,6 +231,8 @@ class Kernel(Unit):
             found = self._called(values)
             return (self.checked(found),) if self.is_single else self.checked_all(found)
         except Exception as error:
+            if is_interruption(error):
+                raise
             raise UnitFailure(self.index, [values[v] for v in self.inputs]) from error
 
     def _called(self, values: Values) -> Any:
@@ -339,6 +342,8 @@ class AsyncKernel(Kernel):
         try:
             self.function(call, *self.leading, *given, **self.attributes)
         except Exception as error:
+            if is_interruption(error):
+                raise
             raise UnitFailure(self.index, given) from error
 
 
@@ -364,4 +369,6 @@ class Router(Kernel):
                     self._check(port, output)
             return outputs
         except Exception as error:
+            if is_interruption(error):
+                raise
             raise UnitFailure(self.index, given) from error

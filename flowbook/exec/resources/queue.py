@@ -74,6 +74,7 @@ class Queue(WaitingResource):
 
     Attributes:
         is_closed: whether it admits no more elements.
+        is_spent: whether that is as what fills it has come to its end.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Queue(WaitingResource):
         self.elements = elements
         self.reserve = reserve
         self.is_closed = False
+        self.is_spent = False
         self.failure: OpError | None = None
         self.capacity: int = attributes["capacity"]
         self.dtypes: tuple[DType, ...] = attributes["dtypes"]
@@ -144,11 +146,13 @@ class Queue(WaitingResource):
         """Close it from outside of any step.
 
         Args:
-            is_cancelling: whether those who wait to put something in are given up.
+            is_cancelling: whether those who wait to put something in are given up; if not, what
+                fills it has come to its end.
             failure: why nothing will come, if that is an error.
         """
         with self._lock:
             self.failure = failure
+            self.is_spent |= not (is_cancelling or self.is_closed)
             self.stop_admitting(is_cancelling)
             self._serve()
         self._report()
@@ -219,7 +223,7 @@ class Queue(WaitingResource):
     def start_over(self) -> None:
         """Be open, and hold nothing."""
         with self._lock:
-            self.is_closed, self.failure = False, None
+            self.is_closed, self.is_spent, self.failure = False, False, None
         self.forget()
 
     # What attempts ask
@@ -283,10 +287,11 @@ class Queue(WaitingResource):
     def drained(self, requested: int) -> OpError:
         """The error of an operation that would take out what will not come."""
         if self.failure is not None:
-            return _passed_on(self.failure, self.name)
+            return _again(self.failure)
         return OutOfRangeError(
             f"queue {self.name!r} is closed and has insufficient elements "
-            f"(requested {requested}, current size {len(self.elements)})"
+            f"(requested {requested}, current size {len(self.elements)})",
+            hint=_ENDS if self.is_spent else None,
         )
 
     def _check(self, components: Sequence[Any], shapes: Sequence[Shape]) -> None:
@@ -301,6 +306,11 @@ class Queue(WaitingResource):
 def _waited(line: Line, end: float) -> float:
     return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
 
+
+_ENDS = (
+    "`fb.train.until_end(sess, fetches)` is the loop that ends with its input, which begins anew "
+    "in a new session, and in a notebook when its cell runs again"
+)
 
 # What two operations that share a queue may have of their own.
 _OWN = ("names", "seed", "graph_seed")
@@ -434,11 +444,9 @@ class _Close(Attempt):
         return f"closes {self._queue.described()}"
 
 
-def _passed_on(failure: OpError, name: str) -> OpError:
-    """The error of who waits for what will not come, as its runner failed."""
-    error = type(failure)(
-        f"the runner of queue {name!r} failed: {failure.message}", hint=failure.hint
-    )
+def _again(failure: OpError) -> OpError:
+    """An error like another, which says by itself what it is about."""
+    error = type(failure)(failure.message, hint=failure.hint)
     error.details += failure.details
     return error
 

@@ -121,9 +121,9 @@ class SourceQueue(CountedQueue):
             self.drop_held()
             self._before, self._again = taken - self._taken, taken
 
-    def start_over(self) -> None:
-        """See `Queue`."""
-        super().start_over()
+    def forget(self) -> None:
+        """See `Queue`; the source begins with the first element again."""
+        super().forget()
         self.set_state(0)
 
     @property
@@ -162,6 +162,7 @@ class UnfilledQueue(CountedQueue):
         try:
             found = self._source[number]
         except IndexError:
+            self.is_spent = True
             self.stop_admitting(is_cancelling=False)
             return
         element = tuple([value if value.flags.owndata else value.copy() for value in found])
@@ -184,7 +185,7 @@ class UnfilledQueue(CountedQueue):
             self._dropped += len(self.elements)
             self.elements.clear()
             self.elements.next = taken
-            self.is_closed = False
+            self.is_closed = self.is_spent = False
 
     def start_over(self) -> None:
         """See `Queue`."""

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.files.formats import FORMATS, Place, Record
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource, moving
 from flowbook.graph.definition.async_context import AsyncContext, Claim
@@ -411,6 +412,8 @@ class _Read(Attempt):
             while (left := self._count - len(self.taken)) and self._reader.take(self, left):
                 pass
         except Exception as error:
+            if is_interruption(error):
+                raise
             self.undo()
             return self.end(error)
         return self.end() if len(self.taken) == self._count else False

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.resources.kinds import Birth, Lasting, makes
 from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
 from flowbook.graph.model.origin import site as sites
@@ -58,6 +59,8 @@ class Stream(Lasting):
         except OpError:
             raise
         except Exception as error:
+            if is_interruption(error):
+                raise
             raise UnknownError(f"{type(error).__name__}: {error}{_place(error)}") from error
 
     def start_over(self) -> None:

@@ -17,6 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+from flowbook.exec.interruptions import is_interruption
 from flowbook.graph.definition.async_context import AsyncContext
 
 # Held where it is decided who has an element that goes from one resource to another: whoever has it
@@ -83,6 +84,8 @@ class Attempt:
                 self.call.complete(self.outputs())
                 return
             except Exception as wrong:
+                if is_interruption(wrong):
+                    raise
                 error = wrong
         self.call.fail(error)
 

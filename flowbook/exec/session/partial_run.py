@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from flowbook.exec.engine.parts import threads
 from flowbook.exec.master import Master
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.signature.asking import asked
@@ -34,8 +36,8 @@ class PartialRun:
 
     Each tensor is fed at most once and each fetch returned at most once. What the step still needs
     of a fed array it copies, so that the array is the caller's again when `run` returns. An error
-    ends the step. Instruments rewrite its plan as they do that of a run: a guard that is set while
-    the step is under way is too late for it.
+    ends the step, and one that nobody holds any more is closed. Instruments rewrite its plan as
+    they do that of a run: a guard that is set while the step is under way is too late for it.
     """
 
     def __init__(
@@ -57,6 +59,9 @@ class PartialRun:
         self._left = set(self._announced)
         self._given: set[Tensor] = set()
         self._step = master.begin(prepared)
+        # On another thread: this may come where garbage is collected while locks are held.
+        self._drop = weakref.finalize(self, threads.begin, self._step.close, False)
+        self._drop.atexit = False
         self._lock = threading.Lock()
         self._end: str | None = None
         self.site = sites.capture()
@@ -211,6 +216,7 @@ class PartialRun:
     def _finish(self, reason: str, is_complete: bool = False) -> None:
         self._end = reason
         self._step.close(is_complete)
+        self._drop.detach()
 
     def __enter__(self) -> PartialRun:
         return self

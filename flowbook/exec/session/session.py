@@ -785,7 +785,10 @@ class Session:
                 self._master.reset()
 
     def close(self) -> None:
-        """End the session: what waits is cancelled, its variables are gone. May be called again."""
+        """End the session: its variables are gone. May be called again.
+
+        Runs of other threads are cancelled where they wait, or a loop comes to its next iteration.
+        """
         with self._lock:
             if self._closed:
                 return

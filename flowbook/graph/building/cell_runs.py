@@ -66,9 +66,12 @@ class CellRuns:
                 members.names.release(author, members.operations)
             self._renew_together(author)
             for operation in author.kept:
-                if resource_kind(operation.op_def.owns or "").is_closable:
+                owns = operation.op_def.owns
+                if owns is not None and resource_kind(owns).is_closable:
                     members.values.renew(operation)
                     members.version += 1
+                if callable(operation.attributes.get("source")):
+                    members.forget(operation)  # What comes of Python begins with the first again.
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._restart(unnamed.end(author, completed), author)
@@ -107,15 +110,20 @@ class CellRuns:
     def _renew_together(self, author: Author) -> None:
         """Give up values that were kept while others that they belong with start afresh."""
         members = self._members
+        groups = [
+            [op for op in together if op.graph.members is members and op.site.author is author]
+            for together in author.together
+        ]
         kept = set(author.kept)
-        for together in author.together:
-            mine = [
-                op for op in together if op.graph.members is members and op.site.author is author
-            ]
-            if any(op not in kept for op in mine):
-                for operation in kept.intersection(mine):
-                    if members.values.has_value(operation):
-                        author.renewed.append(operation)
+        # What is given up may belong with others in turn.
+        while torn := [
+            op for ops in groups if not kept.issuperset(ops) for op in ops if op in kept
+        ]:
+            kept.difference_update(torn)
+            for operation in dict.fromkeys(torn):
+                if members.values.has_value(operation):
+                    author.renewed.append(operation)
+                if operation.op_def.owns is not None:
                     members.forget(operation)
 
     def _restart(self, operations: list[Operation], author: Author) -> None:

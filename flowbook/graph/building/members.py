@@ -29,6 +29,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
+from flowbook.graph.model.queue_runners import RUNNER
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.variable_values import VariableValues
@@ -56,6 +57,7 @@ class Members:
         cells: what executions of cells mean.
         loops: those that are being built.
         values: who holds values of its variables, and which have been given up.
+        unfilled: what owns queues of which a runner was retired.
         repetition: whether loops that also run make it grow.
         places: where in the control flow operations are.
         known_shapes: what `tensor.set_shape` said.
@@ -72,6 +74,7 @@ class Members:
         self.variables: dict[Operation, Any] = {}
         self.template_calls: dict[str, str] = {}
         self.values = VariableValues()
+        self.unfilled: weakref.WeakSet[Operation] = weakref.WeakSet()
         self.repetition = Repetition()
         self.places = Places(self.lock)
         self.known_shapes = KnownShapes()
@@ -148,7 +151,7 @@ class Members:
             self.known_shapes.note(previous)
         self._built_again[previous] = self._next_id, self.keeps
         self.keeps += 1
-        if previous.op_def.owns is not None and operation.site.author is not None:
+        if operation.site.author is not None and (previous.op_def.owns or previous.type == RUNNER):
             operation.site.author.kept.append(previous)
 
     def take(self, name: str, author: Author | None) -> str:
@@ -310,6 +313,8 @@ class Members:
             operation.retired = True
             if cell is not None:
                 self._retired_by[operation] = cell
+            if operation.type == RUNNER:
+                self.unfilled.add(operation.inputs[0].op)
             self.retirements += 1
             self.version += 1
 

@@ -109,14 +109,15 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
         operations: what a run executes, or all of a graph. Retired ones may be among them; what
             they were built from counts only as far as it is among them too. What attributes were
             read from counts always, as no run executes it.
-        fed: tensors whose value is fed, so that it does not matter what they were built from.
+        fed: tensors whose value is fed, so that it does not matter what they were built from. What
+            takes one that was redefined itself is stale all the same.
     """
     roots: dict[Operation, dict[Operation, None]] = {}
     cells: dict[Operation, dict[str, None]] = {}
     found = StaleOperations()
     given = set(operations)
     for operation in sorted(given | _read_for(given), key=lambda op: op.id):
-        own_roots: dict[Operation, None] = {}
+        own_roots = {root_of(taken.op): None for taken in operation.inputs if taken.op.retired}
         own_cells: dict[str, None] = {}
         for source in sources(operation, fed):
             if source.retired:

@@ -12,6 +12,7 @@ from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.redefinition.stale_runs import stale_message
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
@@ -249,9 +250,10 @@ def _unfed(
     needed = ", ".join(repr(n) for n in names[:3]) + (", ..." if len(names) > 3 else "")
     tensor = op.outputs[0]
     article = "an" if tensor.dtype.name.startswith("i") else "a"
+    rebuilding = stale_message(operations) if op.retired else None
     return InvalidArgumentError(
         f"it must be fed with {article} {tensor.dtype.name} value of shape {tensor.shape}: "
         f"the fetch of {needed} needs it",
         op,
-        hint=f"sess.run(..., {{{tensor.name!r}: value}})",
+        hint=rebuilding or f"sess.run(..., {{{tensor.name!r}: value}})",
     )

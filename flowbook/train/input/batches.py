@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.ops.queues.prefetching import prefetched
 from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt, seed_of
@@ -120,6 +120,35 @@ class _Batches:
         return tuple([gathered[numbers] for gathered in self._gathered])
 
 
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Makes the batches of a session; the same arrays in the same order are the same source.
+
+    Attributes:
+        arrays, size, epochs, seed, limit: see `_Batches`.
+    """
+
+    arrays: Sequence[Any]
+    size: int
+    epochs: int | None
+    seed: int | None
+    limit: int
+
+    def __call__(self) -> _Batches:
+        return _Batches(self.arrays, self.size, self.epochs, self.seed, self.limit)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Source) and self._known() == other._known()
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.epochs, self.seed, self.limit))
+
+    def _known(self) -> tuple[Any, ...]:
+        """What it is known by: arrays are the same where they lie at the same place in memory."""
+        places = [array.__array_interface__ for array in self.arrays]
+        return places, self.size, self.epochs, self.seed, self.limit
+
+
 def batches(
     arrays: Any,
     size: int,
@@ -171,6 +200,11 @@ def batches(
     with located("batches"):
         columns = [_array(leaf) for leaf in leaves(arrays)]
         rows = _common_rows(columns)
+        if hasattr(size, "__len__"):
+            raise InvalidTypeError(
+                "size is how many rows a batch has, and not another array",
+                hint="give several as one: fb.train.batches((x, y), size)",
+            )
         check_counts(size=size, **({} if epochs is None else {"epochs": epochs}))
         if prefetch is not None:
             check_counts(0, prefetch=prefetch)
@@ -180,7 +214,7 @@ def batches(
                 f"{rows} rows make no batch of {size}",
                 hint="allow_smaller_final_batch=True takes what there is" if rows else None,
             )
-        source = partial(_Batches, columns, size, epochs, seed_of(shuffle), limit)
+        source = _Source(columns, size, epochs, seed_of(shuffle), limit)
         if prefetch is None:
             is_large = size * sum(column.nbytes for column in columns) >= _LARGE * rows
             prefetch = 4 if is_large else 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.located import located
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError
 from flowbook.graph.model.shape import Shape
@@ -53,11 +54,23 @@ class _Records:
         self._how = how
 
     def __call__(self) -> Iterator[tuple[Any, ...]]:
-        records = self._of_all_epochs()
-        while batch := list(islice(records, self._size)):
-            if len(batch) < self._size and not self._is_less_enough:
-                return
+        records, size = self._of_all_epochs(), self._size
+        least = 1 if self._is_less_enough else size
+        batch = list(islice(records, size))
+        if len(batch) < least:
+            raise InvalidArgumentError(
+                f"{counted(len(batch), 'record')} make no batch of {size}",
+                hint="allow_smaller_final_batch=True takes what there is",
+            )
+        while len(batch) >= least:
             yield (np.array(batch, object),)
+            batch = list(islice(records, size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Records) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((*self._patterns, self._size))
 
     def _of_all_epochs(self) -> Iterator[bytes]:
         paths = [path for pattern in self._patterns for path in _matching(pattern)]
@@ -77,8 +90,12 @@ class _Records:
                 yield held[place]
 
     def _of(self, paths: Sequence[str]) -> Iterator[bytes]:
-        for path in paths:
-            yield from read_records(path, **self._how)
+        records = chain.from_iterable(read_records(path, **self._how) for path in paths)
+        for first in islice(records, 1):
+            yield first
+            yield from records
+            return
+        raise InvalidArgumentError(f"there are no records in {', '.join(paths):.200}")
 
 
 def _matching(pattern: str) -> list[str]:
@@ -132,7 +149,8 @@ def record_batches(
         A vector of strings, which `parse_example` and its like take apart.
 
     Raises:
-        InvalidArgumentError: if a number is not positive, or there are no files.
+        InvalidArgumentError: if a number is not positive, or there are no files; in the run, if
+            what they have makes no batch.
         NotFoundError: in the run, if there is no such file.
         DataLossError: in the run, with the file and the offset, if a record is damaged.
 

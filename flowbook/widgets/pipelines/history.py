@@ -49,7 +49,8 @@ class Shown(NamedTuple):
     Attributes:
         pipeline: what they did in the time of the samples.
         clocks: of the samples.
-        readings: of each queue in the order of the pipeline's, for each sample.
+        readings: of each queue in the order of the pipeline's, for each sample. The last has the
+            fill that the pipeline has: a queue may have been filled since by its runner.
         has_ended: whether the session is closed or gone.
     """
 
@@ -136,6 +137,8 @@ class PipelineHistory:
         if self.has_ended and pipeline.verdict.state == "unused":
             pipeline.verdict = Verdict("unused", "No run has taken an element")  # Nor will one.
         readings = [[each.readings.get(queue, NOTHING) for each in samples] for queue in queues]
+        for queue, of_queue in zip(queues, readings, strict=True):
+            of_queue[-1] = of_queue[-1]._replace(fill=look.readings[queue].fill)
         return Shown(pipeline, [each.clock for each in samples], readings, self.has_ended)
 
 

@@ -65,7 +65,7 @@ class PipelineView(View):
     def _page(self) -> Page:
         self._history.catch_up()
         shown = self._history.shown()
-        payload = pipeline_payload(shown)
+        payload = pipeline_payload(shown, HAS_ENDED if shown.has_ended else "")
         return Page("Input pipeline", pipeline_svg(shown), "renderExportedPipeline", payload)
 
     def _svg(self) -> str:

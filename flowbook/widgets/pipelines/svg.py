@@ -55,7 +55,7 @@ def pipeline_svg(shown: Shown) -> str:
     uses = shown.pipeline.queues
     for use, readings in zip(uses[:MOST_QUEUES], shown.readings, strict=False):
         parts.append(f'<path d="M{_n(_MARGIN)} {_n(y)}H{_n(COLUMN - _MARGIN)}" stroke="{RULE}"/>')
-        inside = _row(use, shown.clocks, readings)
+        inside = _row(use, shown, readings)
         parts.append(f'<g transform="translate(0 {_n(y)})">{inside}</g>')
         y += _ROW
         for waiting in use.waiting[:1]:
@@ -78,12 +78,12 @@ def _wrapped(text: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
-def _row(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) -> str:
+def _row(use: QueueUse, shown: Shown, readings: Sequence[Reading]) -> str:
     return "".join(
         [
             _about(use),
-            f'<g transform="translate({_n(_FILL)} 0)">{_fill(use, clocks, readings)}</g>',
-            f'<g transform="translate({_n(_RATE)} 0)">{_rates(use, clocks, readings)}</g>',
+            f'<g transform="translate({_n(_FILL)} 0)">{_fill(use, shown, readings)}</g>',
+            f'<g transform="translate({_n(_RATE)} 0)">{_rates(use, shown, readings)}</g>',
             f'<g transform="translate({_n(_SHARES)} 0)">{_shares(use)}</g>',
         ]
     )
@@ -103,11 +103,12 @@ def _about(use: QueueUse) -> str:
     )
 
 
-def _fill(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) -> str:
+def _fill(use: QueueUse, shown: Shown, readings: Sequence[Reading]) -> str:
+    clocks = shown.clocks
     most = use.capacity if use.capacity > 0 else max([1, *(each.fill for each in readings)])
     room = f" of {use.capacity:,}" if use.capacity >= 0 else ""
     points = [(at, each.fill / most) for at, each in zip(clocks, readings, strict=True)]
-    parts = [_heading("fill", f"{use.fill:,}{room}"), _frame(clocks)]
+    parts = [_heading("fill", f"{use.fill:,}{room}"), _frame(shown)]
     line = _line(points, clocks)
     if line:
         left, right = _x(clocks[0], clocks), _x(clocks[-1], clocks)
@@ -118,7 +119,8 @@ def _fill(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) -
     return "".join(parts)
 
 
-def _rates(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) -> str:
+def _rates(use: QueueUse, shown: Shown, readings: Sequence[Reading]) -> str:
+    clocks = shown.clocks
     put = rates(clocks, [each.put for each in readings])
     taken = rates(clocks, [each.taken for each in readings])
     most = max([*put, *taken], default=0.0) or 1.0
@@ -127,7 +129,7 @@ def _rates(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) 
         text_at(0, 18, "a second", FAINT),
         text_at(_CHART - 7 * len(of_out) - 8, 18, of_in, _IN, "600", "end"),
         text_at(_CHART, 18, of_out, _OUT, "600", "end"),
-        _frame(clocks, f"top {scaled(most).strip()}"),
+        _frame(shown, f"top {scaled(most).strip()}"),
     ]
     for values, colour in ((put, _IN), (taken, _OUT)):
         line = _line([(a, v / most) for a, v in zip(clocks, values, strict=True)], clocks)
@@ -174,17 +176,19 @@ def _heading(what: str, value: str) -> str:
     return text_at(0, 18, what, FAINT) + text_at(_CHART, 18, value, INK, "600", "end")
 
 
-def _frame(clocks: Sequence[float], top: str = "") -> str:
+def _frame(shown: Shown, top: str = "") -> str:
     """The lines that a chart stands between, and how long ago its left end was."""
+    clocks = shown.clocks
+    end, since = ("end", "before") if shown.has_ended else ("now", "ago")
     lines = "".join(
         f'<path d="M0 {_n(y)}H{_n(_CHART)}" stroke="{RULE}"/>'
         for y in (_PLOT_TOP, _PLOT_TOP + _PLOT)
     )
     span = clocks[-1] - clocks[0] if clocks else 0.0
     base = _PLOT_TOP + _PLOT + 14
-    ago = text_at(0, base, f"{in_seconds(span)} ago", FAINT) if span > 0 else ""
+    ago = text_at(0, base, f"{in_seconds(span)} {since}", FAINT) if span > 0 else ""
     high = text_at(_CHART / 2, base, top, FAINT, anchor="middle") if top else ""
-    return lines + ago + high + text_at(_CHART, base, "now", FAINT, anchor="end")
+    return lines + ago + high + text_at(_CHART, base, end, FAINT, anchor="end")
 
 
 def _x(clock: float, clocks: Sequence[float]) -> float:

@@ -44,6 +44,11 @@ export function shownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu, "\uFFFD");
 }
 
+/** A name in pieces: between two it may go on in the next line. */
+export function piecesOf(name: string): string[] {
+  return name.split(/(?<=[/_.])(?=[^/_.])/u);
+}
+
 /** A long text without its middle. */
 export function shortened(text: string, longest: number): string {
   if (text.length <= longest) return text;

@@ -1,5 +1,7 @@
 // Elements made in one expression. Text is set as text: nothing from a graph is ever read as HTML.
 
+import { piecesOf } from "../core/words.js";
+
 type Attributes = Record<string, string | boolean | ((event: Event) => void)>;
 
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -15,6 +17,11 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   }
   made.append(...children);
   return made;
+}
+
+/** Have an element show a name, which may be long, in lines that end between its parts. */
+export function showName(place: HTMLElement, name: string): void {
+  place.replaceChildren(...piecesOf(name).flatMap((piece, i) => (i === 0 ? [piece] : [element("wbr"), piece])));
 }
 
 /** A drawing of one path in a square of 16. */

@@ -55,7 +55,7 @@ export const PIPELINE_STYLES = `${COLOURS}${CHARTS}
   .fb-swatch { width: 14px; height: 0; border-top: 3px solid; border-radius: 1px; flex: none; }
   .fb-run { display: inline-flex; align-items: center; gap: 6px; }
   .fb-more { padding: 6px 16px; border-top: 1px solid var(--fb-border); color: var(--fb-faint); flex: none; }
-${TIPS}  @container (max-width: 700px) {
+${TIPS}  @container (max-width: 840px) {
     .fb-queue { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
   }
   @container (max-width: 420px) { .fb-queue { grid-template-columns: minmax(0, 1fr); } }

@@ -85,7 +85,7 @@ export class PipelineView {
     this.#frame = 0;
     const pipeline = this.#pipeline;
     if (!pipeline) return;
-    const { verdict, queues, times } = pipeline;
+    const { verdict, queues } = pipeline;
     const theme = readTheme(this.root);
     // Told again only when it becomes another: a screen reader would never fall silent.
     if (this.root.dataset["state"] !== verdict.state) this.#told.textContent = shownText(verdict.text);
@@ -99,7 +99,7 @@ export class PipelineView {
     this.#more.textContent = `and ${counted(pipeline.more, "more queue")}`;
     this.#more.hidden = pipeline.more === 0;
     this.#arrange(queues.map(({ operation }) => operation));
-    for (const queue of queues) this.#rows.get(queue.operation)!.draw(queue, times, theme);
+    for (const queue of queues) this.#rows.get(queue.operation)!.draw(queue, pipeline, theme);
     this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
   }
 

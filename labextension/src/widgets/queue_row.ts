@@ -1,10 +1,10 @@
 // One queue in a view of a session's queues: what it is, how full, what goes through, who waits.
 
 import { durationText, numberText } from "../core/axes.js";
-import { Queue, kindText, sidesOf } from "../core/pipeline.js";
+import { Pipeline, Queue, kindText, sidesOf } from "../core/pipeline.js";
 import { runPaint } from "../core/run_colours.js";
 import { counted, percent } from "../core/words.js";
-import { element } from "./dom.js";
+import { element, showName } from "./dom.js";
 import { lineOf } from "./summary_card.js";
 import { Theme } from "./theme.js";
 import { TimeChart } from "./time_chart.js";
@@ -41,14 +41,15 @@ export class QueueRow {
     );
   }
 
-  draw(queue: Queue, times: readonly number[], theme: Theme): void {
+  draw(queue: Queue, { times, said }: Pipeline, theme: Theme): void {
     const [filling, taking] = [FILLING, TAKING].map((colour) => runPaint(colour, theme.dark).colour);
     const name = lineOf(queue.name, 80);
+    const hasEnded = said !== "";
     this.root.setAttribute("aria-label", `queue ${name}`);
     const isUsed = queue.seconds > 0 || queue.put > 0 || queue.waiting.length > 0;
     this.root.classList.toggle("fb-isUnused", !isUsed);
-    this.#name.textContent = name;
-    this.#operation.textContent = queue.operation === queue.name ? kindText(queue.kind) : lineOf(queue.operation, 80);
+    showName(this.#name, name);
+    showName(this.#operation, queue.operation === queue.name ? kindText(queue.kind) : lineOf(queue.operation, 80));
     this.#operation.title = `${lineOf(queue.operation, 300)}, ${kindText(queue.kind)}`;
     this.#place.textContent = this.#place.title = lineOf(queue.place, 120);
     this.#showRunners(queue);
@@ -58,7 +59,8 @@ export class QueueRow {
     const fill = `${queue.fill.toLocaleString("en-US")}${room}${queue.isClosed ? ", closed" : ""}`;
     this.#filled.textContent = fill;
     const most = queue.capacity > 0 ? queue.capacity : Math.max(1, ...queue.fills);
-    this.#fill.draw(`fill of queue ${name}: ${fill}`, times, [{ label: "elements", colour: filling, filled: 0.16, values: queue.fills }], most, theme, halves(most));
+    const line = { label: "elements", colour: filling, filled: 0.16, values: queue.fills };
+    this.#fill.draw(`fill of queue ${name}: ${fill}`, times, [line], most, theme, hasEnded, halves(most));
 
     const [put, taken] = [queue.putRate, queue.takenRate].map((rate) => numberText(rate, 3));
     const coloured = (text: string, colour: string): HTMLElement => {
@@ -72,7 +74,7 @@ export class QueueRow {
       { label: "out", colour: taking, filled: 0, values: queue.takenRates },
     ];
     const fastest = Math.max(0, ...queue.putRates, ...queue.takenRates) * 1.06 || 1;
-    this.#rate.draw(`elements of queue ${name} a second: in ${put}, out ${taken}`, times, lines, fastest, theme);
+    this.#rate.draw(`elements of queue ${name} a second: in ${put}, out ${taken}`, times, lines, fastest, theme, hasEnded);
 
     const sides = sidesOf(queue);
     this.#taking.draw(sides.taking, queue.elementShare, taking);

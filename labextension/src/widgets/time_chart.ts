@@ -1,4 +1,4 @@
-// Lines over the time that has passed until now: a chart of uPlot's, with a crosshair that reads them.
+// Lines over the time that has passed until now, or an end: a chart of uPlot's, with a crosshair that reads them.
 
 import uPlot from "uplot";
 
@@ -27,6 +27,7 @@ export class TimeChart {
   #lines: readonly TimeLine[] = [];
   #times: readonly number[] = [];
   #most = 1;
+  #hasEnded = false;
   #ticks: number[] | undefined;
   #structure = "";
 
@@ -40,13 +41,14 @@ export class TimeChart {
    * Draw lines.
    *
    * @param said what the chart says in words.
-   * @param times of the points: up to zero, which is now.
+   * @param times of the points: up to zero, which is now, or the end.
    * @param most the upper end of the vertical axis.
+   * @param hasEnded whether it is the end.
    * @param ticks the numbers on it; by default round ones.
    */
-  draw(said: string, times: readonly number[], lines: readonly TimeLine[], most: number, theme: Theme, ticks?: number[]): void {
+  draw(said: string, times: readonly number[], lines: readonly TimeLine[], most: number, theme: Theme, hasEnded: boolean, ticks?: number[]): void {
     this.root.setAttribute("aria-label", said);
-    [this.#lines, this.#times, this.#most, this.#ticks] = [lines, times, most, ticks];
+    [this.#lines, this.#times, this.#most, this.#hasEnded, this.#ticks] = [lines, times, most, hasEnded, ticks];
     const data = [times, ...lines.map(({ values }) => Array.from(values))] as uPlot.AlignedData;
     const structure = JSON.stringify([theme, ticks !== undefined, lines.map(({ label, colour }) => [label, colour])]);
     if (this.#plot && structure === this.#structure) return this.#plot.setData(data);
@@ -88,7 +90,7 @@ export class TimeChart {
       },
       series: [{}, ...series],
       axes: [
-        { ...axis, grid: { show: false }, space: 54 * scale, size: 22 * scale, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120], values: (_, ticks) => ticks.map(agoText) },
+        { ...axis, grid: { show: false }, space: 80 * scale, size: 22 * scale, incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120], values: (_, ticks) => ticks.map((tick) => this.#moment(tick)) },
         {
           ...axis,
           space: 28 * scale,
@@ -114,11 +116,18 @@ export class TimeChart {
       const name = element("span", { class: "fb-run" }, swatch, label);
       return element("tr", {}, element("td", {}, name), element("td", { class: "fb-number" }, numberText(values[at], 3)));
     });
-    const place = agoText(this.#times[at]);
+    const place = this.#moment(this.#times[at]);
     const { offsetLeft, offsetTop } = plot.over;
     this.#tip.show(offsetLeft + left, offsetTop, element("div", { class: "fb-faint" }, place), element("table", {}, ...rows));
     const told = this.#lines.map(({ label, values }) => `${label} ${numberText(values[at], 3)}`);
     this.#said.textContent = document.activeElement === this.root ? `${place}: ${told.join(", ")}` : "";
+  }
+
+  /** When: "now", "12 s ago"; of what has ended "end", "12 s before". */
+  #moment(time: number | null): string {
+    if (time === null) return "";
+    if (time === 0) return this.#hasEnded ? "end" : "now";
+    return `${durationText(-time)} ${this.#hasEnded ? "before" : "ago"}`;
   }
 
   #key(event: KeyboardEvent): void {
@@ -135,12 +144,6 @@ export class TimeChart {
     event.preventDefault();
     event.stopPropagation(); // Lab has commands on keys.
   }
-}
-
-/** How long ago: "now", "12 s ago". */
-function agoText(time: number | null): string {
-  if (time === null) return "";
-  return time === 0 ? "now" : `${durationText(-time)} ago`;
 }
 
 function faded(colour: string, share: number): string {

@@ -343,6 +343,42 @@ def test_a_damaged_index(change: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (lambda index: index.pop("tensors"), DataLoss, "damaged"),
+        (lambda index: index.update(format=99), fb.errors.InvalidArgumentError, "format 99"),
+    ],
+    ids=["damaged", "newer"],
+)
+def test_what_goes_on_from_a_folder_does_not_begin_afresh_where_no_index_can_be_read(
+    change: Any, error: type[Exception], said: str, tmp_path: Path
+) -> None:
+    path = saved(tmp_path / "run")
+    others = tmp_path / "run" / "site"
+    others.mkdir()
+    (others / "index.json").write_text("[]")
+    change_index(path, change)
+    v = fb.Variable(0.0, name="v")
+    with pytest.raises(error, match=said):
+        fb.Session(checkpoint=tmp_path / "run").run(v)
+    shutil.rmtree(path)  # What has no arrays is no checkpoint.
+    with fb.Session(checkpoint=tmp_path / "run") as sess:
+        assert sess.run(v) == 0.0
+
+
+def test_the_latest_of_a_name_is_told_where_the_name_alone_is_asked_for(tmp_path: Path) -> None:
+    v = fb.Variable(1.0, name="v")
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        for step in (3, 7):
+            saver.save(sess, tmp_path / "model", global_step=step)
+        with pytest.raises(fb.errors.NotFoundError) as caught:
+            saver.restore(sess, tmp_path / "model")
+        assert caught.value.hint == f"the latest of this name is {str(tmp_path / 'model-7')!r}"
+        assert sess.run(v) == 1.0
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"dtype": "float32"},

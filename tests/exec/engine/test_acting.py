@@ -110,20 +110,27 @@ class Training:
         return len(used)
 
 
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, TimeoutError)],
+    ids=["interrupt", "alarm"],
+)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_signal_anywhere_stops_a_step_before_it_writes_or_behind(kind: str) -> None:
+def test_a_signal_anywhere_stops_a_step_before_it_writes_or_behind(
+    kind: str, sent: signal.Signals, error: type[BaseException]
+) -> None:
     training = Training(kind)
     with training.sess:
         training.prepare()
-        before, seen = signal.getsignal(signal.SIGINT), set()
+        before, seen = signal.getsignal(sent), set()
         for number in itertools.count(1):
             is_stopped: list[bool] = []
 
             def stopped(number: int = number, to: list[bool] = is_stopped) -> None:
-                to.append(signalled_at(number, training.run))
+                to.append(signalled_at(number, training.run, sent, error))
 
             seen.add((training.check(stopped, (kind, number)) > 0, is_stopped[0]))
-            assert signal.getsignal(signal.SIGINT) is before
+            assert signal.getsignal(sent) is before
             if not is_stopped[0]:
                 break
         assert seen == {(False, True), (True, True), (True, False)}

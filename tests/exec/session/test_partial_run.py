@@ -1,6 +1,7 @@
 """Steps whose feeds arrive bit by bit."""
 
 import functools
+import gc
 import itertools
 import threading
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.engine.parts import threads
 from tests.exec.engine.test_joint import scatter
 from tests.interrupts import interrupted_at
 
@@ -162,6 +164,39 @@ def test_close_gives_the_rest_up(sess, x):
     step.close()
     with pytest.raises(fb.errors.FailedPreconditionError, match="it was closed"):
         step.run(a, {x: 1.0})
+
+
+@pytest.mark.parametrize("is_cyclic", [False, True])
+def test_one_that_nobody_holds_gives_back_what_it_has_taken(sess, x, y, is_cyclic):
+    queue = fb.FIFOQueue(4, fb.float32, shapes=[[]])
+    put, taken = queue.enqueue(7.0), queue.dequeue()
+    total, other = taken + x, y * 2.0
+    sess.run(put)
+    for _ in range(3):
+        step = sess.partial_run([total, other], [x, y])
+        assert step.run(other, {y: 1.0}) == 2.0
+        assert sess.run(queue.size()) == 0
+        if is_cyclic:
+            step.itself = step
+        # Whoever drops it may hold a lock that is needed to put the element back.
+        with sess._master.store.find(queue.op.key)._lock:
+            del step
+            gc.collect()
+        assert sess.run(taken, timeout=60.0) == 7.0
+        sess.run(put)
+
+
+def test_one_that_has_ended_is_dropped_without_ado(sess, x, monkeypatch):
+    begun = []
+    monkeypatch.setattr(threads, "begin", lambda *call: begun.append(call))
+    for fetched in (True, False):
+        a = x + 1.0
+        step = sess.partial_run(a, [x])
+        if fetched:
+            step.run(a, {x: 1.0})
+        step.close()
+        del step
+    assert begun == []
 
 
 def test_effects_keep_their_order(sess, x, y):

@@ -187,6 +187,16 @@ def test_rows_that_lie_apart_are_not_copied_together() -> None:
         assert peak < x.nbytes / 10
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_who_runs_past_the_end_hears_of_the_loop_that_ends_there(prefetch: int) -> None:
+    batch = fb.train.batches(np.arange(4), 2, prefetch=prefetch)
+    with fb.Session() as sess:
+        for _ in range(2):
+            sess.run(batch)
+        with pytest.raises(fb.errors.OutOfRangeError, match=r"hint: `fb\.train\.until_end"):
+            sess.run(batch)
+
+
 def test_threads_take_every_batch_once() -> None:
     batch = fb.train.batches(np.arange(400), 2, shuffle=1, prefetch=0)
     with fb.Session() as sess, ThreadPoolExecutor(8) as pool:
@@ -263,6 +273,7 @@ def test_what_is_no_input_is_refused_by_name() -> None:
         (lambda: fb.train.batches((x, [object()]), 2), TypeError, r"arrays\[1\] is no array"),
         (lambda: fb.train.batches((), 2), ValueError, "no array"),
         (lambda: fb.train.batches(x, 0), ValueError, "size is a positive integer"),
+        (lambda: fb.train.batches(x, [1, 2], 2), TypeError, r"batches\(\(x, y\), size\)"),
         (lambda: fb.train.batches(x, 2, 0), ValueError, "epochs is a positive integer"),
         (lambda: fb.train.batches(x, 2, prefetch=True), ValueError, "prefetch"),
         (lambda: fb.train.batches(x, 2, shuffle="yes"), TypeError, "shuffle is a seed"),

@@ -68,6 +68,12 @@ def test_what_is_damaged_or_missing(folder: Path) -> None:
     assert flat(fb.train.record_batches(path, 3, skip_damaged=True)) == ALL[10:19]
     with pytest.raises(fb.errors.NotFoundError, match="no file matches"):
         flat(fb.train.record_batches(folder / "*.nothing", 3))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="10 records make no batch of 11"):
+        flat(fb.train.record_batches(folder / "a.records", 11))
+    fb.train.RecordWriter(folder / "nothing.records").close()
+    for epochs in (1, None):  # For ever it would go through nothing.
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"no records in .*nothing\.rec"):
+            flat(fb.train.record_batches(folder / "nothing.records", 1, epochs=epochs))
     for wrong, words in (
         (lambda: fb.train.record_batches([], 3), "no files"),
         (lambda: fb.train.record_batches(path, 0), "size"),

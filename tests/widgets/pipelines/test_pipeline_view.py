@@ -72,7 +72,9 @@ def test_time_in_which_nothing_happens_is_left_out() -> None:
     version = history.version
     history.catch_up()
     assert history.version == version + 1
-    assert history.shown().pipeline.queues[0].fill == 4
+    shown = history.shown()
+    assert shown.pipeline.queues[0].fill == shown.readings[0][-1].fill == 4
+    assert shown.clocks == [0.0, 1.0]
     session.is_busy = True  # A long step is no pause.
     session.pass_time(2)
     history.catch_up()
@@ -322,5 +324,22 @@ def test_rates_are_taken_over_several_samples() -> None:
 
 
 def test_a_page_of_its_own(tmp_path: Any) -> None:
-    fb.export_html(fb.PipelineView(fb.Session()), tmp_path / "input.html")
+    with fb.Session() as sess:
+        view = fb.PipelineView(sess)
+        fb.export_html(view, tmp_path / "input.html")
+        assert unpacked(view._page().payload)[0]["said"] == ""
     assert "renderExportedPipeline" in (tmp_path / "input.html").read_text()
+    assert unpacked(view._page().payload)[0]["said"] == "The session has ended."
+
+
+def test_a_picture_of_what_has_ended_does_not_say_now() -> None:
+    x = fb.train.batches(np.arange(6), 2, prefetch=4)
+    with fb.Session() as sess:
+        view = fb.PipelineView(sess)
+        list(fb.train.until_end(sess, x))
+        view._history.catch_up()
+        assert ">now</text>" in view._svg()
+        assert re.search(r">[^<]* ago</text>", view._svg())
+    assert ">end</text>" in view._svg()
+    assert re.search(r">[^<]* before</text>", view._svg())
+    assert not re.search(r">now<| ago<", view._svg())

@@ -12,6 +12,7 @@ import numpy as np
 from flowbook.exec.engine.code.finishing import finishers
 from flowbook.exec.engine.code.overwriting import fits
 from flowbook.exec.engine.code.setting import Setting
+from flowbook.exec.engine.under_way import session_closed
 from flowbook.exec.engine.units import Kernel
 from flowbook.exec.plan.failure import late
 
@@ -27,14 +28,16 @@ class Calls:
     """
 
     def __init__(self, setting: Setting) -> None:
-        self._known, self._specs, self._device, self._is_wary, _, may_stop = setting
+        self._known, self._specs, self._device, self._is_wary = setting[:4]
         self._names: dict[tuple[str, Any], str] = {}
         self.scope: dict[str, Any] = {
             "xp": self._device.xp,
             **finishers(self._device),
             "clock": time.monotonic,
             "late": late,
-            "may_stop": may_stop,
+            "may_stop": setting.may_stop,
+            "executions": setting.executions,
+            "session_closed": session_closed,
             "count": itertools.count,
         }
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Specs
 from flowbook.exec.engine.code.tally import Tallies
+from flowbook.exec.engine.under_way import Executions
 
 
 class Setting(NamedTuple):
@@ -19,6 +20,7 @@ class Setting(NamedTuple):
         device: where it runs.
         is_wary: whether what kernels give is checked against what was inferred.
         tallies: where code keeps what its loops and branches did.
+        executions: the session's steps, which end where that is closed.
         may_stop: whether a step whose deadline has passed may be left; None if it always may.
     """
 
@@ -27,4 +29,5 @@ class Setting(NamedTuple):
     device: Device
     is_wary: bool
     tallies: Tallies
+    executions: Executions
     may_stop: Callable[[], bool] | None = None

@@ -45,6 +45,7 @@ class Writer:
         self._with_deadline = with_deadline
         may_stop = " and may_stop()" if setting.may_stop is not None else ""
         self._keeping_deadline = f"if clock() > deadline{may_stop}: raise late()"
+        self._ending = f"if executions.is_closed{may_stop}: raise session_closed()"
         self.lines: list[str] = []
         self.places: list[_Place] = []
         self._indent = "    "
@@ -261,6 +262,7 @@ class Writer:
         self.line(f"for {counter} in count():")
         around_it, self._loops = self._loops, ((unit.frame, counter), *self._loops)
         outer, self._indent = self._indent, self._indent + "    "
+        self.line(self._ending)
         if self._with_deadline:
             self.line(self._keeping_deadline)
         following = [v.following for v in unit.variables]

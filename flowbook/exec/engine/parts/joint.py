@@ -27,6 +27,7 @@ from flowbook.exec.engine.parts.threads import begin
 from flowbook.exec.engine.parts.turns import Turns
 from flowbook.exec.engine.runner import Runner, Stage, check_end
 from flowbook.exec.engine.undivided import Undivided
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
@@ -260,7 +261,7 @@ def _next(ended: _Ended, giving: GivingBack | None) -> tuple[int, Sequence[Any]]
             number, values, error = ended.get(timeout=LONGEST_WAIT)
             break
     try:
-        if error is not None and not isinstance(error, Exception):
+        if error is not None and (not isinstance(error, Exception) or is_interruption(error)):
             raise error
         return number, values
     finally:

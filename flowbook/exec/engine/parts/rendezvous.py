@@ -22,6 +22,7 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.giving_back import GivingBack
 from flowbook.exec.engine.under_way import Parts
+from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import LoopPlace
 from flowbook.exec.resources.gate import Share
 from flowbook.graph.definition.async_context import AsyncContext
@@ -165,6 +166,8 @@ class Receiver:
             stays = value is DEAD or self.on_host
             found = value if stays else self.device.take(value)
         except Exception as error:
+            if is_interruption(error):
+                raise
             self.context.fail(error)
         else:
             self.context.complete((found,))

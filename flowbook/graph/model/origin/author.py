@@ -74,11 +74,12 @@ class Author:
 
     Attributes:
         serial: grows from each execution to the next, whatever the cell.
-        kept: operations with a resource that it built as an earlier execution had.
+        kept: operations with a resource, and runners of queues, that it built as an earlier
+            execution had.
         replaced: those that it built differently, as (new operation, old operation).
         dropped: variables that it did not build, and earlier executions had.
-        together: variables that it built or found, in lists of those that mean something only
-            together, such as the moments and powers of Adam's.
+        together: what it built or found, in lists of what means something only together, such as
+            the moments and powers of Adam's, or a runner and the queues that it fills and empties.
         renewed: variables whose values it gave up, as others of such a list start afresh.
         restarted: unnamed variables whose values it gave up (see `redefinition/unnamed.py`).
         succession: what it made that outlives it until its cell makes another in its place.

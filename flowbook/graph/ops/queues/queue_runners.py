@@ -14,12 +14,16 @@ from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import no_flops, nothing
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import RUNNER, rounds_of
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import READER, STREAM, resource_kind
 from flowbook.graph.ops.queues.queue import Queue
+from flowbook.graph.ops.state.writing import count_up_to_op
 
 __all__ = ["QueueRunner"]
 
@@ -94,6 +98,9 @@ class QueueRunner:
                 threads=tuple([listed.count(operation) for operation in each]),
                 name=name if name is not None else f"{plain}_runner",
             )
+        author = self.op.site.author
+        if author is not None:
+            author.together.append([self.op, *_held(self.op)])
 
     @property
     def name(self) -> str:
@@ -113,3 +120,17 @@ class QueueRunner:
 
     def __repr__(self) -> str:
         return f"<QueueRunner {self.name!r} of {self.queue.name!r}>"
+
+
+def _held(runner: Operation) -> list[Operation]:
+    """What holds its input on the way through: queues, readers, iterables, counts of epochs."""
+    needed = ancestors(runner, by_control=True)
+    counts = {touched_by(op) for op in needed if op.op_def is count_up_to_op}
+    found = [op for op in needed if op in counts or _holds_input(op)]
+    # What a named container holds, others use.
+    return [op for op in found if op.key is not None and not op.key.is_shared]
+
+
+def _holds_input(operation: Operation) -> bool:
+    owns = operation.op_def.owns
+    return owns is not None and (resource_kind(owns).is_queue or owns in (READER.name, STREAM.name))

@@ -450,6 +450,7 @@ def test_a_loop_is_a_while(sess: fb.Session) -> None:
         "    v2 = c0",
         "    f0 = f0[()]",
         "    for i0 in count():",
+        "        if executions.is_closed: raise session_closed()",
         "        v3 = v1 < f0",
         "        if not v3:",
         "            break",

@@ -88,6 +88,32 @@ def test_what_waits_fails_with_the_error_of_the_runner() -> None:
     assert caught.value.operation is taken.op
 
 
+def test_who_closes_a_queue_needs_no_hint_that_it_ends() -> None:
+    queue = counted(100, capacity=4)
+    taken = queue.dequeue()
+    with fb.Session() as sess:
+        sess.run(taken)
+        sess.run(queue.close())
+        everything(sess, taken)
+        for thread in threading.enumerate():
+            if thread.name == "flowbook numbers_runner":
+                thread.join(60)
+        with pytest.raises(fb.errors.OutOfRangeError) as caught:
+            sess.run(taken)
+    assert caught.value.hint is None
+
+
+def test_what_would_have_to_be_fed_is_refused_with_what_to_do() -> None:
+    x = fb.placeholder(fb.float32, [], name="x")
+    batch = fb.train.batch(x, 2)
+    with fb.Session() as sess:
+        with pytest.raises(fb.errors.InvalidArgumentError, match="Placeholder 'x': it must be fed"):
+            sess.run(batch, {x: 1.0})
+        with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+            sess.run(batch)
+    assert str(caught.value.hint).startswith("a runner feeds nothing")
+
+
 def test_closing_the_session_ends_the_threads() -> None:
     queue = counted(10**9)
     with fb.Session() as sess:
