@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence, Set
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -69,23 +70,16 @@ def _decode(
     for default in defaults:
         _check_default(default.shape)
     columns = select_cols or tuple(range(len(Tout)))
-    rows = []
-    for number, record in enumerate(records.ravel().tolist()):
-        try:
-            fields = _fields(record, field_delim, use_quote_delim)
-            if len(fields) != len(Tout) if not select_cols else len(fields) <= columns[-1]:
-                count = f"more than {columns[-1]}" if select_cols else len(Tout)
-                raise InvalidArgumentError(
-                    f"{record!r:.60} has {counted(len(fields), 'field')}, not {count}"
-                )
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
-        rows.append(fields)
+    texts = records.ravel().tolist()
+    fields = _plain_columns(texts, field_delim.encode(), use_quote_delim)
+    if fields is None or (len(fields) <= columns[-1] if select_cols else len(fields) != len(Tout)):
+        rows = _rows(records, columns, field_delim, use_quote_delim, bool(select_cols))
+        fields = {column: [row[column] for row in rows] for column in columns}
     found = []
     for column, dtype, default in zip(columns, Tout, defaults, strict=True):
-        texts = [fields[column] for fields in rows]
+        result = np.empty(records.size, object if dtype is string else dtype.numpy)
         try:
-            values = _values(texts, dtype, default, {b"", na_value.encode()})
+            result[:] = _values(fields[column], dtype, default, {b"", na_value.encode()})
         except _Wrong as wrong:
             record = records.ravel()[wrong.number]
             which = _which(wrong.number, records)
@@ -93,10 +87,49 @@ def _decode(
                 f"field {column} of {record!r:.60} {wrong}{which}",
                 hint="the first field and the first record are 0",
             ) from None
-        result = np.empty(records.size, object if dtype is string else dtype.numpy)
-        result[:] = values
         found.append(result.reshape(records.shape))
     return tuple(found)
+
+
+def _plain_columns(
+    records: Sequence[bytes], delimiter: bytes, quoted: bool
+) -> Mapping[int, list[bytes]] | None:
+    """The fields of records in which nothing but delimiters means anything, column by column.
+
+    Returns:
+        What `_fields` gives for each of them; None if they are not such, or not of one length.
+    """
+    together = delimiter.join(records)
+    if b"\n" in together or b"\r" in together or (quoted and b'"' in together):
+        return None
+    counts = {*map(bytes.count, records, repeat(delimiter))}
+    if len(counts) != 1:
+        return None
+    fields, width = together.split(delimiter), 1 + counts.pop()
+    return {column: fields[column::width] for column in range(width)}
+
+
+def _rows(
+    records: Any, columns: Sequence[int], delimiter: str, quoted: bool, is_selecting: bool
+) -> list[list[bytes]]:
+    """The fields of each record, which has those of some columns, and no others if these are all.
+
+    Raises:
+        InvalidArgumentError: which record has not, or is none.
+    """
+    rows = []
+    for number, record in enumerate(records.ravel().tolist()):
+        try:
+            fields = _fields(record, delimiter, quoted)
+            if len(fields) <= columns[-1] if is_selecting else len(fields) != len(columns):
+                count = f"more than {columns[-1]}" if is_selecting else len(columns)
+                raise InvalidArgumentError(
+                    f"{record!r:.60} has {counted(len(fields), 'field')}, not {count}"
+                )
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
+        rows.append(fields)
+    return rows
 
 
 class _Wrong(Exception):
@@ -107,10 +140,33 @@ class _Wrong(Exception):
         self.number = number
 
 
-def _values(texts: Sequence[bytes], dtype: DType, default: Any, missing: Container[bytes]) -> Any:
+def _values(texts: Sequence[bytes], dtype: DType, default: Any, missing: Set[bytes]) -> Any:
     """The values of one field of all records."""
-    read = None if dtype is string else number_reader(dtype)
     instead = default.item() if default.size else None
+    try:
+        return _values_at_once(texts, dtype, instead, missing)
+    except (ValueError, OverflowError):
+        return _values_one_by_one(texts, dtype, instead, missing)
+
+
+def _values_at_once(texts: Sequence[bytes], dtype: DType, instead: Any, missing: Set[bytes]) -> Any:
+    """The same where Python reads all of them as `number_reader` does; else it raises an error."""
+    if instead is None and not missing.isdisjoint(texts):
+        raise ValueError
+    if dtype is string:
+        return [instead if text in missing else text for text in texts]
+    if b"_" in b"".join(texts):
+        raise ValueError  # A mark for readers of Python.
+    number = float if dtype.is_floating else int
+    found = [instead if text in missing else number(text) for text in texts]
+    return np.array(found, dtype.numpy)
+
+
+def _values_one_by_one(
+    texts: Sequence[bytes], dtype: DType, instead: Any, missing: Set[bytes]
+) -> Any:
+    """The same, whatever is in the way; raises `_Wrong` if one is no value."""
+    read = None if dtype is string else number_reader(dtype)
     values: list[Any] = []
     for text in texts:
         if text not in missing:
