@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import repeat
 from typing import Any
 
@@ -43,18 +43,25 @@ def _check_default(shape: Any) -> None:
 def _fields(record: bytes, delimiter: str, quoted: bool) -> list[bytes]:
     if not (quoted and b'"' in record) and b"\n" not in record and b"\r" not in record:
         return record.split(delimiter.encode())
-    # Each byte as one character, so that text of any encoding stays as it is.
-    reader = csv.reader(
-        [record.decode("latin-1")],
+    try:
+        found = next(_read([record], delimiter, quoted))
+    except csv.Error as error:
+        raise InvalidArgumentError(f"{record!r:.60} is no record: {error}") from None
+    return _as_bytes(found) or [b""]
+
+
+def _read(records: Iterable[bytes], delimiter: str, quoted: bool) -> Iterator[list[str]]:
+    """Rows of fields, of which each byte is one character: text of any encoding stays as it is."""
+    return csv.reader(
+        [record.decode("latin-1") for record in records],
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    try:
-        found = next(reader)
-    except csv.Error as error:
-        raise InvalidArgumentError(f"{record!r:.60} is no record: {error}") from None
-    return [field.encode("latin-1") for field in found] or [b""]
+
+
+def _as_bytes(fields: Iterable[str]) -> list[bytes]:
+    return [field.encode("latin-1") for field in fields]
 
 
 def _decode(
@@ -71,15 +78,17 @@ def _decode(
         _check_default(default.shape)
     columns = select_cols or tuple(range(len(Tout)))
     texts = records.ravel().tolist()
-    fields = _plain_columns(texts, field_delim.encode(), use_quote_delim)
+    fields = _columns_at_once(texts, field_delim, use_quote_delim)
     if fields is None or (len(fields) <= columns[-1] if select_cols else len(fields) != len(Tout)):
         rows = _rows(records, columns, field_delim, use_quote_delim, bool(select_cols))
-        fields = {column: [row[column] for row in rows] for column in columns}
+        wanted = [[row[column] for row in rows] for column in columns]
+    else:
+        wanted = [fields[column] for column in columns]
     found = []
-    for column, dtype, default in zip(columns, Tout, defaults, strict=True):
+    for column, given, dtype, default in zip(columns, wanted, Tout, defaults, strict=True):
         result = np.empty(records.size, object if dtype is string else dtype.numpy)
         try:
-            result[:] = _values(fields[column], dtype, default, {b"", na_value.encode()})
+            result[:] = _values(given, dtype, default, {b"", na_value.encode()})
         except _Wrong as wrong:
             record = records.ravel()[wrong.number]
             which = _which(wrong.number, records)
@@ -91,22 +100,30 @@ def _decode(
     return tuple(found)
 
 
-def _plain_columns(
-    records: Sequence[bytes], delimiter: bytes, quoted: bool
-) -> Mapping[int, list[bytes]] | None:
-    """The fields of records in which nothing but delimiters means anything, column by column.
+def _columns_at_once(
+    records: Sequence[bytes], delimiter: str, quoted: bool
+) -> list[list[bytes]] | None:
+    """The fields of records, column by column.
 
     Returns:
-        What `_fields` gives for each of them; None if they are not such, or not of one length.
+        What `_fields` gives for each of them; None if they are not of one length, or one is none.
     """
-    together = delimiter.join(records)
-    if b"\n" in together or b"\r" in together or (quoted and b'"' in together):
+    mark = delimiter.encode()
+    together = mark.join(records)
+    if not (quoted and b'"' in together) and b"\n" not in together and b"\r" not in together:
+        counts = {*map(bytes.count, records, repeat(mark))}
+        if len(counts) != 1:
+            return None
+        fields, width = together.split(mark), 1 + counts.pop()
+        return [fields[column::width] for column in range(width)]
+    try:
+        rows = [*_read(records, delimiter, quoted)]
+    except csv.Error:
         return None
-    counts = {*map(bytes.count, records, repeat(delimiter))}
-    if len(counts) != 1:
+    # A record that has no end goes on in the next one.
+    if len(rows) != len(records) or len({*map(len, rows)}) != 1:
         return None
-    fields, width = together.split(delimiter), 1 + counts.pop()
-    return {column: fields[column::width] for column in range(width)}
+    return [_as_bytes(column) for column in zip(*rows, strict=True)]
 
 
 def _rows(

@@ -80,8 +80,8 @@ def decoded(records: list[bytes], defaults: list[Any], attributes: dict[str, Any
     ]
 
 
-def not_plain(*_: Any) -> None:
-    """Nothing is read at once."""
+def no_columns(*_: Any) -> None:
+    """Nothing is split at once."""
 
 
 def no_value(*_: Any) -> Any:
@@ -91,7 +91,7 @@ def no_value(*_: Any) -> Any:
 def check(*arguments: Any) -> None:
     at_once = decoded(*arguments)
     with (
-        patch.object(csv_records, "_plain_columns", not_plain),
+        patch.object(csv_records, "_columns_at_once", no_columns),
         patch.object(csv_records, "_values_at_once", no_value),
     ):
         assert at_once == decoded(*arguments), arguments
@@ -103,23 +103,34 @@ def test_tables(given: Arguments) -> None:
     check(*given)
 
 
+def attributes_of_one(dtype: fb.DType, quoted: bool = True, na_value: str = "") -> dict[str, Any]:
+    return {
+        "Tout": (dtype,),
+        "field_delim": ",",
+        "use_quote_delim": quoted,
+        "na_value": na_value,
+        "select_cols": (),
+    }
+
+
+def test_a_record_that_has_no_end() -> None:
+    """It does not go on in the next one."""
+    for before, after in itertools.product(([], [b"c"]), repeat=2):
+        records = [*before, b'"a', b'b"', *after]
+        check(records, [np.array([b""], object)], attributes_of_one(fb.string))
+
+
 def test_each_field() -> None:
     every = ["", *PLAIN[fb.int64], *PLAIN[fb.string], *STRANGE]
     for dtype, text, na_value in itertools.product(PLAIN, every, ("", "NA", "N_A", "007")):
         for quoted, default in itertools.product((True, False), ([], [7])):
-            attributes = {
-                "Tout": (dtype,),
-                "field_delim": ",",
-                "use_quote_delim": quoted,
-                "na_value": na_value,
-                "select_cols": (),
-            }
+            attributes = attributes_of_one(dtype, quoted, na_value)
             records = ["1", text, "1"]
             check([r.encode() for r in records], [np.array(default, dtype.numpy)], attributes)
 
 
-def test_what_is_plain_is_read_at_once() -> None:
-    """Numbers, text, what is missing, columns that nobody wants, and no records at all."""
+def test_what_is_usual_is_read_at_once() -> None:
+    """Numbers, text, what is missing, quotes, columns that nobody wants, and no records at all."""
     x = fb.placeholder(fb.string, [None])
     fields = fb.decode_csv(x, [[1.0], [2], ["?"]], select_cols=[0, 2, 3])
     with (
@@ -131,4 +142,6 @@ def test_what_is_plain_is_read_at_once() -> None:
         assert found[0].tolist() == [1.5, 1.0, 1000.0]
         assert found[1].tolist() == [-3, 2, 4]
         assert found[2].tolist() == [b"b", b"?", "é".encode()]
+        found = sess.run(fields, {x: ['"1.5",a,-3,"b, ""c"""', '2,"\n",,d']})
+        assert [column.tolist() for column in found] == [[1.5, 2.0], [-3, 2], [b'b, "c"', b"d"]]
         assert [len(column) for column in sess.run(fields, {x: np.empty(0, object)})] == [0, 0, 0]
