@@ -63,6 +63,8 @@ ACTING = "exec/engine/test_acting.py"
 AT_ONCE = "exec/engine/test_at_once.py"
 ENDLESS = "exec/engine/test_endless_loops.py"
 INTERRUPTIONS = "exec/test_interruptions.py"
+CSV = "graph/ops/text/test_csv_records.py"
+QUEUE_ELEMENTS = "exec/resources/test_queue_elements.py"
 MOVING = "exec/resources/test_moving.py"
 GIVING_BACK = "exec/engine/test_giving_back.py"
 HISTORIES = "graph/ops/queues/test_histories.py"
@@ -444,6 +446,33 @@ CHANGES = (
     ),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
     Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
+    Change(
+        "exec/engine/runner.py",
+        "self._untried = int((time.perf_counter() - start) / _TO_WAIT)",
+        "self._untried = 0",
+        (AT_ONCE,),
+    ),
+    Change("exec/engine/runner.py", "self._untried -= 1", "pass", (AT_ONCE,)),
+    Change("exec/resources/reader.py", "returned[:most]", "returned[:1]", (READERS,)),
+    Change("exec/resources/reader.py", "left = returned[most:]", "left = ()", (READERS,)),
+    Change(
+        "exec/resources/queue_elements.py",
+        "[row.copy() for row in array]",
+        "list(array)",
+        (QUEUE_ELEMENTS,),
+    ),
+    Change("exec/resources/queue_elements.py", "elif column:", "else:", (QUEUE_ELEMENTS,)),
+    Change("graph/ops/text/csv_records.py", 'if b"_" in b"".join(texts):', "if False:", (CSV,)),
+    Change(
+        "graph/ops/text/csv_records.py",
+        "if instead is None and not missing.isdisjoint(texts):",
+        "if False:",
+        (CSV,),
+    ),
+    Change("graph/ops/text/csv_records.py", "if len(counts) != 1:", "if not counts:", (CSV,)),
+    Change("graph/ops/text/csv_records.py", "len(rows) != len(records) or", "", (CSV,)),
+    Change("graph/ops/text/csv_records.py", "len({*map(len, rows)}) != 1", "not rows", (CSV,)),
+    Change("graph/ops/text/csv_records.py", "b'\"' in together", "False", (CSV,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/acting.py", "self._put_off.append(number)", "pass", (ACTING,)),
     Change("exec/engine/acting.py", '"SIGINT", "SIGALRM"', '"SIGINT"', (ACTING,)),

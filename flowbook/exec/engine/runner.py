@@ -57,6 +57,10 @@ from flowbook.graph.rewrite.layered import grown
 # What a step is called by, of many operations.
 _NAMED = 3
 
+# How many seconds a step takes longer that may wait, even if it need not: a try that fails is paid
+# for by those that are not made behind it.
+_TO_WAIT = 20e-6
+
 
 class Stage(Enum):
     """How far a program has come."""
@@ -137,8 +141,9 @@ class Runner:
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
         self._asking_acts = False
-        # Whether the last step had to: the next then does not do twice what comes before that.
-        self._had_to_wait = False
+        # How many of the next steps do not try whether they have to wait: what comes before that
+        # would be done twice.
+        self._untried = 0
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
         self._number = number
@@ -161,9 +166,15 @@ class Runner:
             StepFailed: which node failed, and why.
         """
         whole = self.whole
-        if self._asking is not None and deadline is None and not self._had_to_wait:
-            with suppress(MustWait):
-                return whole.inside(None, self._run_asking, feeds)  # type: ignore[no-any-return]
+        if self._asking is not None and deadline is None:
+            if self._untried <= 0:
+                start = time.perf_counter()
+                with suppress(MustWait):
+                    return whole.inside(None, self._run_asking, feeds)  # type: ignore[no-any-return]
+                # So many steps take together what was in vain, at most, by not trying.
+                self._untried = int((time.perf_counter() - start) / _TO_WAIT)
+            else:
+                self._untried -= 1
         # What may wait passes the gates later, when it comes to its first write.
         if whole.gates and not self._waits:
             return whole.inside(deadline, whole.drawing, self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
@@ -296,7 +307,8 @@ class Runner:
             self._run_in_time(*run)
         else:
             account.giving.during(self._run_in_time, *run)
-        self._had_to_wait = execution.has_waited
+        if execution.has_waited:
+            self._untried = max(1, self._untried)
         self._keep_tally(structure, execution)
         found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:

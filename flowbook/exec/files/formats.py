@@ -20,19 +20,11 @@ from flowbook.graph.numerics import array_files as arrays
 
 Place = tuple[int, ...]
 
+# The key of a record, which is the name of the file and a number, and what it holds.
+Pair = tuple[bytes, bytes]
 
-class Record(NamedTuple):
-    """A record of a file.
-
-    Attributes:
-        key: which it is, as the name of the file and a number.
-        value: what it holds.
-        after: the place from which the next one is read.
-    """
-
-    key: bytes
-    value: bytes
-    after: Place
+# A record, and the place from which the next one is read. There may be millions: plain tuples.
+Record = tuple[Pair, Place]
 
 
 class Format(NamedTuple):
@@ -50,7 +42,7 @@ class Format(NamedTuple):
 def names(path: str, place: Place) -> Iterator[Record]:
     """The name of the file, which is not opened."""
     if not place:
-        yield Record(os.fsencode(path), os.fsencode(path), (1,))
+        yield (os.fsencode(path), os.fsencode(path)), (1,)
 
 
 def whole_files(path: str, place: Place) -> Iterator[Record]:
@@ -58,7 +50,7 @@ def whole_files(path: str, place: Place) -> Iterator[Record]:
     if not place:
         with opened(path) as file:
             content = file.read()
-        yield Record(os.fsencode(path), content, (1,))
+        yield (os.fsencode(path), content), (1,)
 
 
 def text_lines(
@@ -74,7 +66,7 @@ def text_lines(
             number += 1
             if number > skip_header_lines:
                 text = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield Record(key % number, text, (offset, number))
+                yield (key % number, text), (offset, number)
 
 
 def fixed_length_records(
@@ -101,7 +93,7 @@ def fixed_length_records(
         skip(file, number * hop)
         held = read_all(file, needed)
         while len(held) == needed:
-            yield Record(key % number, held[:record_bytes], (number + 1,))
+            yield (key % number, held[:record_bytes]), (number + 1,)
             number += 1
             held = held[hop:]
             skip(file, max(0, hop - needed))
@@ -123,7 +115,7 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
         with opened(path, compression, SKIPPING) as file:
             skip(file, offset)
             for found in framed(file, path, offset, skip_damaged):
-                yield Record(key % found.offset, found.data, (found.end,))
+                yield (key % found.offset, found.data), (found.end,)
     except DataLossError:
         if not skip_damaged:
             raise
@@ -134,7 +126,7 @@ def npz_members(path: str, place: Place, skip_damaged: bool) -> Iterator[Record]
     (start,) = place or (0,)
     with opened(path) as file, _naming(path):
         for number, name, content in arrays.npz_members(file, start, skip_damaged):
-            yield Record(os.fsencode(f"{path}:{name}"), content, (number + 1,))
+            yield (os.fsencode(f"{path}:{name}"), content), (number + 1,)
 
 
 def parquet_row_groups(
@@ -145,7 +137,7 @@ def parquet_row_groups(
     key = _keys(path)
     with opened(path) as file, _naming(path):
         for number, content in arrays.parquet_row_groups(file, columns, start, skip_damaged):
-            yield Record(key % number, content, (number + 1,))
+            yield (key % number, content), (number + 1,)
 
 
 @contextmanager

@@ -266,17 +266,22 @@ def exhaust(iterator: Iterable[Any]) -> None:
 
 def rows_of(array: Any) -> list[Any]:
     """The rows of an array, each with memory of its own."""
-    if array.ndim == 1 and array.dtype != object:
-        return list(array)  # Scalars.
-    return [array[place, ...].copy() for place in range(len(array))]
+    if array.ndim > 1:
+        return [row.copy() for row in array]
+    if array.dtype == object:
+        return [array[place, ...].copy() for place in range(len(array))]
+    return list(array)  # Scalars.
 
 
 def stacked(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     """The values of a component, which are all of its shape, as one array."""
     assert shape.dims is not None
     batch: Any = np.empty((len(column), *shape.dims), dtype.numpy)
-    for place, value in enumerate(column):
-        batch[place, ...] = value
+    if batch.dtype == object:
+        for place, value in enumerate(column):
+            batch[place, ...] = value
+    elif column:
+        batch[:] = column
     return batch
 
 

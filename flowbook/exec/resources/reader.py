@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.exec.files.formats import FORMATS, Place, Record
+from flowbook.exec.files.formats import FORMATS, Pair, Place, Record
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, makes
 from flowbook.exec.resources.waiting import Attempt, WaitingResource, moving
@@ -30,8 +30,6 @@ from flowbook.graph.definition.async_context import AsyncContext, Claim
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.touch import READER
-
-Pair = tuple[bytes, bytes]
 
 
 class Progress(NamedTuple):
@@ -213,18 +211,20 @@ class Reader(WaitingResource, Lasting):
         # Made anew, not replaced, as a training may read record by record.
         file, place, names, returned, files, records, held = progress
         if returned:
-            read.taken.append(returned[0])
-            held = (*_unsettled(held), (read, returned[:1]))
-            after = Progress(file, place, names, returned[1:], files, records + 1, held)
+            pairs = returned[:most]
+            read.taken.extend(pairs)
+            held = (*_unsettled(held), (read, pairs))
+            left = returned[most:]
+            after = Progress(file, place, names, left, files, records + len(pairs), held)
         elif file is not None:
             if self._records is None:
                 self._records = self._format(os.fsdecode(file), place)
             found = [*islice(self._records, most)]
             if found:
-                pairs = tuple([record[:2] for record in found])
+                pairs = tuple([pair for pair, _ in found])
                 read.taken.extend(pairs)
                 held = (*_unsettled(held), (read, pairs))
-                after = Progress(file, found[-1][2], names, (), files, records + len(found), held)
+                after = Progress(file, found[-1][1], names, (), files, records + len(found), held)
             else:
                 self._records = None
                 after = Progress(None, (), names, (), files + 1, records, held)

@@ -92,5 +92,5 @@ def read_records(
     Raises:
         DataLossError: with the file and the offset, if a record is damaged.
     """
-    for found in tf_records(as_path(path), (), _compression(compression), skip_damaged):
-        yield found.value
+    for (_, value), _ in tf_records(as_path(path), (), _compression(compression), skip_damaged):
+        yield value

@@ -195,6 +195,37 @@ def test_several_elements_are_put_in_once_where_not_all_have_room(sess: fb.Sessi
     assert sess.run(queue.size()) == 0
 
 
+@pytest.mark.parametrize(("to_wait", "tries"), [(1e9, 7), (1e-9, 1)])
+def test_a_try_in_vain_that_took_long_is_not_made_again_soon(
+    sess: fb.Session,
+    queue: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    to_wait: float,
+    tries: int,
+) -> None:
+    """Where it is cheap, it is made again behind the next step; where it is not, much later."""
+    monkeypatch.setattr("flowbook.exec.engine.runner._TO_WAIT", to_wait)
+    small = fb.FIFOQueue(1, fb.float32, shapes=[[]])
+    moved, taken = small.enqueue(queue.dequeue() * 2.0), small.dequeue()
+    filled(sess, queue, 12)
+    found = []
+    for _ in range(3):
+        sess.run(moved)
+        found.append(sess.run(taken))
+    runner = runner_of(sess, moved)[1]
+    made, try_it = [], runner._run_asking
+    monkeypatch.setattr(runner, "_run_asking", lambda feeds: made.append(feeds) or try_it(feeds))
+    sess.run(small.enqueue(0.0))
+    run = begun(sess, small, moved)
+    found += [sess.run(taken, timeout=60) for _ in range(2)]
+    assert run.result() is None
+    for _ in range(7):
+        sess.run(moved)
+        found.append(sess.run(taken))
+    assert found == [2.0, 4.0, 6.0, 0.0, *np.arange(8.0, 24.0, 2.0)]
+    assert len(made) == tries
+
+
 def test_an_interrupt_anywhere_moves_an_element_or_leaves_it(sess: fb.Session, queue: Any) -> None:
     other = fb.FIFOQueue(100, fb.float32, shapes=[[]])
     moved, put = other.enqueue(queue.dequeue()), queue.enqueue(7.0)

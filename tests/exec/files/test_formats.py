@@ -40,9 +40,9 @@ def records(format: str, **options: Any) -> list[Record]:
 
 def check_places(format: str, found: list[Record], **options: Any) -> None:
     """From the place behind each record the others come."""
-    for number, each in enumerate(found, 1):
-        assert len(each.after) == FORMATS[format].length_of_place
-        left = FORMATS[format].records(FILE, each.after, **options)
+    for number, (_, after) in enumerate(found, 1):
+        assert len(after) == FORMATS[format].length_of_place
+        left = FORMATS[format].records(FILE, after, **options)
         assert list(left) == found[number:]
 
 
@@ -53,8 +53,8 @@ def check_fixed(content: bytes, compression: str, **options: int) -> None:
     wanted = [body[p : p + length] for p in range(0, len(body) - length + 1, hop)]
     how = {**options, "compression": compression, "skip_damaged": True}
     found = records("fixed_length_records", **how)
-    assert [each.value for each in found] == wanted
-    assert [each.key for each in found] == [
+    assert [value for (_, value), _ in found] == wanted
+    assert [key for (key, _), _ in found] == [
         b"%s:%d" % (FILE.encode(), n) for n in range(len(found))
     ]
     check_places("fixed_length_records", found, **how)
@@ -75,8 +75,10 @@ def test_lines(texts: list[str], is_ended: bool, header: int, compression: str) 
     lines = content.split(b"\n")
     lines = lines[:-1] if lines[-1] == b"" else lines
     found = records("text_lines", skip_header_lines=header, compression=compression)
-    assert [each.value for each in found] == [line.removesuffix(b"\r") for line in lines[header:]]
-    assert [int(each.key.rpartition(b":")[2]) for each in found] == list(
+    assert [value for (_, value), _ in found] == [
+        line.removesuffix(b"\r") for line in lines[header:]
+    ]
+    assert [int(key.rpartition(b":")[2]) for (key, _), _ in found] == list(
         range(header + 1, max(header, len(lines)) + 1)
     )
     check_places("text_lines", found, skip_header_lines=header, compression=compression)
@@ -107,9 +109,9 @@ def test_records_of_one_length(
 def test_framed_records(values: list[bytes], compression: str) -> None:
     put(b"".join(map(record, values)), compression)
     found = records("tf_records", compression=compression, skip_damaged=False)
-    assert [each.value for each in found] == values
+    assert [value for (_, value), _ in found] == values
     starts = itertools.accumulate((16 + len(value) for value in values), initial=0)
-    assert [each.key for each in found] == [
+    assert [key for (key, _), _ in found] == [
         f"{FILE}:{start}".encode() for start, _ in zip(starts, values, strict=False)
     ]
     check_places("tf_records", found, compression=compression, skip_damaged=False)
@@ -130,7 +132,7 @@ def test_what_is_compressed_is_damaged(compression: str) -> None:
             records("text_lines", compression=compression, skip_header_lines=0)
         assert caught.value.hint is None
         left = records("tf_records", compression=compression, skip_damaged=True)
-        assert [each.value for each in left] == values[: len(left)]
+        assert [value for (_, value), _ in left] == values[: len(left)]
 
 
 def test_a_length_that_lies_needs_no_memory() -> None:

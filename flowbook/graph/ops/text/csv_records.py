@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -42,18 +43,25 @@ def _check_default(shape: Any) -> None:
 def _fields(record: bytes, delimiter: str, quoted: bool) -> list[bytes]:
     if not (quoted and b'"' in record) and b"\n" not in record and b"\r" not in record:
         return record.split(delimiter.encode())
-    # Each byte as one character, so that text of any encoding stays as it is.
-    reader = csv.reader(
-        [record.decode("latin-1")],
+    try:
+        found = next(_read([record], delimiter, quoted))
+    except csv.Error as error:
+        raise InvalidArgumentError(f"{record!r:.60} is no record: {error}") from None
+    return _as_bytes(found) or [b""]
+
+
+def _read(records: Iterable[bytes], delimiter: str, quoted: bool) -> Iterator[list[str]]:
+    """Rows of fields, of which each byte is one character: text of any encoding stays as it is."""
+    return csv.reader(
+        [record.decode("latin-1") for record in records],
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
-    try:
-        found = next(reader)
-    except csv.Error as error:
-        raise InvalidArgumentError(f"{record!r:.60} is no record: {error}") from None
-    return [field.encode("latin-1") for field in found] or [b""]
+
+
+def _as_bytes(fields: Iterable[str]) -> list[bytes]:
+    return [field.encode("latin-1") for field in fields]
 
 
 def _decode(
@@ -69,23 +77,18 @@ def _decode(
     for default in defaults:
         _check_default(default.shape)
     columns = select_cols or tuple(range(len(Tout)))
-    rows = []
-    for number, record in enumerate(records.ravel().tolist()):
-        try:
-            fields = _fields(record, field_delim, use_quote_delim)
-            if len(fields) != len(Tout) if not select_cols else len(fields) <= columns[-1]:
-                count = f"more than {columns[-1]}" if select_cols else len(Tout)
-                raise InvalidArgumentError(
-                    f"{record!r:.60} has {counted(len(fields), 'field')}, not {count}"
-                )
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
-        rows.append(fields)
+    texts = records.ravel().tolist()
+    fields = _columns_at_once(texts, field_delim, use_quote_delim)
+    if fields is None or (len(fields) <= columns[-1] if select_cols else len(fields) != len(Tout)):
+        rows = _rows(records, columns, field_delim, use_quote_delim, bool(select_cols))
+        wanted = [[row[column] for row in rows] for column in columns]
+    else:
+        wanted = [fields[column] for column in columns]
     found = []
-    for column, dtype, default in zip(columns, Tout, defaults, strict=True):
-        texts = [fields[column] for fields in rows]
+    for column, given, dtype, default in zip(columns, wanted, Tout, defaults, strict=True):
+        result = np.empty(records.size, object if dtype is string else dtype.numpy)
         try:
-            values = _values(texts, dtype, default, {b"", na_value.encode()})
+            result[:] = _values(given, dtype, default, {b"", na_value.encode()})
         except _Wrong as wrong:
             record = records.ravel()[wrong.number]
             which = _which(wrong.number, records)
@@ -93,10 +96,57 @@ def _decode(
                 f"field {column} of {record!r:.60} {wrong}{which}",
                 hint="the first field and the first record are 0",
             ) from None
-        result = np.empty(records.size, object if dtype is string else dtype.numpy)
-        result[:] = values
         found.append(result.reshape(records.shape))
     return tuple(found)
+
+
+def _columns_at_once(
+    records: Sequence[bytes], delimiter: str, quoted: bool
+) -> list[list[bytes]] | None:
+    """The fields of records, column by column.
+
+    Returns:
+        What `_fields` gives for each of them; None if they are not of one length, or one is none.
+    """
+    mark = delimiter.encode()
+    together = mark.join(records)
+    if not (quoted and b'"' in together) and b"\n" not in together and b"\r" not in together:
+        counts = {*map(bytes.count, records, repeat(mark))}
+        if len(counts) != 1:
+            return None
+        fields, width = together.split(mark), 1 + counts.pop()
+        return [fields[column::width] for column in range(width)]
+    try:
+        rows = [*_read(records, delimiter, quoted)]
+    except csv.Error:
+        return None
+    # A record that has no end goes on in the next one.
+    if len(rows) != len(records) or len({*map(len, rows)}) != 1:
+        return None
+    return [_as_bytes(column) for column in zip(*rows, strict=True)]
+
+
+def _rows(
+    records: Any, columns: Sequence[int], delimiter: str, quoted: bool, is_selecting: bool
+) -> list[list[bytes]]:
+    """The fields of each record, which has those of some columns, and no others if these are all.
+
+    Raises:
+        InvalidArgumentError: which record has not, or is none.
+    """
+    rows = []
+    for number, record in enumerate(records.ravel().tolist()):
+        try:
+            fields = _fields(record, delimiter, quoted)
+            if len(fields) <= columns[-1] if is_selecting else len(fields) != len(columns):
+                count = f"more than {columns[-1]}" if is_selecting else len(columns)
+                raise InvalidArgumentError(
+                    f"{record!r:.60} has {counted(len(fields), 'field')}, not {count}"
+                )
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{error.message}{_which(number, records)}") from None
+        rows.append(fields)
+    return rows
 
 
 class _Wrong(Exception):
@@ -107,10 +157,33 @@ class _Wrong(Exception):
         self.number = number
 
 
-def _values(texts: Sequence[bytes], dtype: DType, default: Any, missing: Container[bytes]) -> Any:
+def _values(texts: Sequence[bytes], dtype: DType, default: Any, missing: Set[bytes]) -> Any:
     """The values of one field of all records."""
-    read = None if dtype is string else number_reader(dtype)
     instead = default.item() if default.size else None
+    try:
+        return _values_at_once(texts, dtype, instead, missing)
+    except (ValueError, OverflowError):
+        return _values_one_by_one(texts, dtype, instead, missing)
+
+
+def _values_at_once(texts: Sequence[bytes], dtype: DType, instead: Any, missing: Set[bytes]) -> Any:
+    """The same where Python reads all of them as `number_reader` does; else it raises an error."""
+    if instead is None and not missing.isdisjoint(texts):
+        raise ValueError
+    if dtype is string:
+        return [instead if text in missing else text for text in texts]
+    if b"_" in b"".join(texts):
+        raise ValueError  # A mark for readers of Python.
+    number = float if dtype.is_floating else int
+    found = [instead if text in missing else number(text) for text in texts]
+    return np.array(found, dtype.numpy)
+
+
+def _values_one_by_one(
+    texts: Sequence[bytes], dtype: DType, instead: Any, missing: Set[bytes]
+) -> Any:
+    """The same, whatever is in the way; raises `_Wrong` if one is no value."""
+    read = None if dtype is string else number_reader(dtype)
     values: list[Any] = []
     for text in texts:
         if text not in missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import threading
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.resources.reader import Reader
 from tests.exec.state.executors import EXECUTORS, run_in
 from tests.graph.ops.queues.waiting import begun, begun_at, given_up, waiters
 from tests.interrupts import interrupted_at
@@ -408,6 +410,24 @@ def test_a_state_lets_those_go_on_who_wait(sess: fb.Session, tmp_path: Path) -> 
     sess.run(reader.restore_state(saved))
     assert waiting.result() == b"2"
     assert waiters(sess, reader) == 0
+
+
+def test_what_came_back_is_given_again_many_at_a_time(
+    sess: fb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, count = fb.IdentityReader(), 1000
+    names = fb.FIFOQueue(-1, fb.string, shapes=[[]])
+    parts = [reader.read_up_to(names, each)[1] for each in (600, 400)]
+    lines = [b"%d" % number for number in range(count)]
+    state = json.loads(state_of(sess, reader))
+    state["returned"] = [[base64.b64encode(line).decode()] * 2 for line in lines]
+    sess.run([reader.restore_state(json.dumps(state)), names.close()])
+    moves: list[Any] = []
+    advance = Reader._advance
+    monkeypatch.setattr(Reader, "_advance", lambda *a: moves.append(a) or advance(*a))
+    assert [line for values in parts for line in sess.run(values)] == lines
+    assert len(moves) == len(parts)
+    assert json.loads(state_of(sess, reader))["returned"] == []
 
 
 @pytest.mark.parametrize(
