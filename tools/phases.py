@@ -52,14 +52,17 @@ NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sani
 NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
 # What has a phase of its own.
-APART = ("tests/browser", "tests/exec", "tests/graph")
+APART = ("tests/browser", "tests/examples", "tests/exec", "tests/graph", "tests/notebooks")
 
-# Those that take longest begin first, so that the last to end has company for most of its time.
+# Those that take longest begin first, and none takes much more than others: so the last to end has
+# company for most of its time.
 PHASES = (
     Phase("browser", 10 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
-    Phase("exec", 8 * 60, (*PYTEST, "tests/exec")),
-    Phase("graph", 8 * 60, (*PYTEST, "tests/graph")),
-    Phase("tests", 8 * 60, (*PYTEST, "tests", *(f"--ignore={folder}" for folder in APART))),
+    Phase("exec", 6 * 60, (*PYTEST, "tests/exec")),
+    Phase("ops", 5 * 60, (*PYTEST, "tests/graph/ops")),
+    Phase("tests", 5 * 60, (*PYTEST, "tests", *(f"--ignore={folder}" for folder in APART))),
+    Phase("graph", 5 * 60, (*PYTEST, "tests/graph", "--ignore=tests/graph/ops")),
+    Phase("examples", 5 * 60, (*PYTEST, "tests/examples", "tests/notebooks")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("types", 120, ("mypy",)),
     Phase("docs", 120, ("mkdocs", "build")),

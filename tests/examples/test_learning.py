@@ -43,11 +43,11 @@ def test_two_towers_read_digits() -> None:
 
 
 def test_lenet_reads_digits() -> None:
-    assert lenet.main(steps=60) > 0.6
+    assert lenet.main(steps=60, batch=16) > 0.6
 
 
 def test_cifar10_reads_digits() -> None:
-    assert cifar10.main(steps=50) > 0.25
+    assert cifar10.main(steps=50, batch=16) > 0.25
 
 
 def test_a_thin_googlenet_learns_digits() -> None:

@@ -148,7 +148,8 @@ class _Builder:
             self.kinds += [self.branch, self.branch, self.loop]
 
     def pick(self, items: Any) -> Any:
-        return self.draw(st.sampled_from(items))
+        # Not sampled_from: what a strategy is made of anew each time, Hypothesis looks at anew.
+        return items[self.draw(st.integers(0, len(items) - 1))]
 
     def tensor(self) -> fb.Tensor:
         return self.pick(self.tensors)

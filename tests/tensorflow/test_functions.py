@@ -414,7 +414,8 @@ def test_damaged_functions_raise_an_error_of_flowbooks(data: st.DataObject) -> N
 
 @requires(distribution="google-crc32c")
 def test_a_saved_model_of_functions_and_its_checkpoint() -> None:
-    recorded = np.load(DATA / "later.npz")
+    with np.load(DATA / "later.npz") as file:
+        recorded = dict(file)
     model = fb.tensorflow.load(DATA / "later")
     signature = model.signatures["serving_default"]
     with fb.Session() as sess:

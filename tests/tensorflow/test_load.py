@@ -31,7 +31,8 @@ crc = requires(distribution="google-crc32c")
 
 def recorded(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What was fed and what came out, by the names of tensors."""
-    values = np.load(DATA / f"{name}.npz")
+    with np.load(DATA / f"{name}.npz") as file:
+        values = dict(file)
     parts: dict[str, dict[str, Any]] = {"in": {}, "out": {}}
     for key in values:
         side, _, tensor = key.partition("/")
@@ -89,7 +90,8 @@ def test_training_goes_on_as_it_did_there(name: str) -> None:
 
 def test_steps_of_optimizers_are_those_there() -> None:
     model = fb.tensorflow.load(gzip.decompress((DATA / "steps.meta.gz").read_bytes()))
-    after = np.load(DATA / "steps.npz")
+    with np.load(DATA / "steps.npz") as file:
+        after = dict(file)
     assert {*after} == {*model.variables}
     assert len({name.partition("/")[0] for name in after}) == 43
     with fb.Session() as sess:

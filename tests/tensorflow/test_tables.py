@@ -18,7 +18,8 @@ DATA = Path(__file__).parent / "data"
 
 @requires(distribution="google-crc32c")
 def test_a_saved_models_tables_are_filled_by_what_lies_beside_it(tmp_path: Path) -> None:
-    recorded = np.load(DATA / "vocabulary.npz")
+    with np.load(DATA / "vocabulary.npz") as file:
+        recorded = dict(file)
     model = fb.tensorflow.load(DATA / "vocabulary")
     assert list(model.inputs) == ["serving_default_x"]
     signature = model.signatures["serving_default"]

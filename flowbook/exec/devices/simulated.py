@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -573,11 +573,12 @@ class _Function:
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     try:
-        return list(inspect.signature(function).parameters.values())
+        return tuple(inspect.signature(function).parameters.values())
     except ValueError:
-        return []
+        return ()
 
 
 def _lies_on_a_device(value: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from flowbook.graph.model.errors import InvalidArgumentError
 
@@ -27,6 +28,7 @@ class DeviceSpec:
     index: int | None = None
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def parse(name: str) -> DeviceSpec:
         """Read a full or partial name; kinds are case-insensitive, `/cpu:0` is `/device:cpu:0`.
 

@@ -510,25 +510,28 @@ def until(state):
     while native_crew.gemms.native._boxes[0][0] != state:
         multiply() if state == 0 else os.sched_yield()
 
-def multiply_on():
-    while True:
+def multiply_while(going):
+    while going:
         multiply()
 
 def beside_others():
+    going = [True]
     for _ in range(2):
-        Thread(target=multiply_on, daemon=True).start()
-    for _ in range(100):
+        Thread(target=multiply_while, args=[going], daemon=True).start()
+    for _ in range(30):
         multiply()
+    return going
 
 # Forked while others multiply, a process has helpers of its own. Then it ends as they look for
 # work, as they sleep, and as they multiply.
-beside_others()
 for act in (lambda: until(0), lambda: until(2), beside_others):
+    others = beside_others()
     child = os.fork()
     if not child:
         assert native_crew.gemms.native._size == 0
         act()
         sys.exit(native_crew.gemms.native._size)
+    others.clear()  # The child needs the processors.
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 

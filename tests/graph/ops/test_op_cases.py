@@ -116,11 +116,24 @@ def test_known_shapes_are_inferred(case: Case) -> None:
                 assert output.shape == result.shape
 
 
-def partially_known(value: np.ndarray) -> Iterator[Any]:
-    """Shapes that a value has and that say less than all."""
-    for known in itertools.product([True, False], repeat=value.ndim):
-        yield [d if k else None for d, k in zip(value.shape, known, strict=True)]
-    yield None
+# So many at most are tried of an input. It is a prime number.
+SHAPES = 5
+
+
+def partially_known(value: np.ndarray) -> list[Any]:
+    """Shapes that a value has and that say less than all, or nothing."""
+    known = itertools.product([True, False], repeat=value.ndim)
+    shapes = [[d if k else None for d, k in zip(value.shape, ks, strict=True)] for ks in known]
+    return [*shapes, None][-SHAPES:]
+
+
+def meeting(choices: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """One of each, until any two, fewer than five places apart, have met in all pairs."""
+    pairs = itertools.product(range(SHAPES), repeat=2)
+    places = [[(a + k * b) % SHAPES for k in range(len(choices))] for a, b in pairs]
+    seen = {tuple(p % len(c) for p, c in zip(ps, choices, strict=True)) for ps in places}
+    for chosen in sorted(seen):
+        yield tuple(c[p] for p, c in zip(chosen, choices, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +146,7 @@ def partially_known(value: np.ndarray) -> Iterator[Any]:
 def test_partial_shapes_are_compatible(case: Case, fix: bool) -> None:
     _, _, expected = specimen(case)
     fed = [v for k, v in enumerate(case.inputs) if not (fix and k in case.fixed)]
-    choices = [list(partially_known(np.asarray(v)))[-5:] for v in fed]
-    for shapes in itertools.islice(itertools.product(*choices), 60):
+    for shapes in meeting([partially_known(np.asarray(v)) for v in fed]):
         pending = iter(shapes)
         outputs, feeds = built(case, case.inputs, lambda _, p=pending: next(p), fix=fix)
         for output, result, wanted in zip(outputs, evaluate(outputs, feeds), expected, strict=True):
@@ -185,13 +197,18 @@ def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
 # Gradients
 
 
-def weighted_sum(outputs: list[Tensor], seed: int, feeds: dict[Tensor, Any]) -> Tensor:
-    """A scalar whose gradient exercises every output element differently."""
+def weighted_sum(outputs: list[Tensor], seed: int, values: list[Any]) -> Tensor:
+    """A scalar whose gradient exercises every output element differently.
+
+    Args:
+        values: those of the outputs, which have their shapes.
+    """
     random = np.random.default_rng(seed)
-    floats = [o for o in outputs if o.dtype.is_floating]
-    shapes = [value.shape for value in evaluate(floats, feeds)]
-    weights = [random.uniform(0.5, 1.5, shape) for shape in shapes]
-    terms = [reduce_sum(o * w) for o, w in zip(floats, weights, strict=True)]
+    terms = [
+        reduce_sum(output * random.uniform(0.5, 1.5, value.shape))
+        for output, value in zip(outputs, values, strict=True)
+        if output.dtype.is_floating
+    ]
     return sum(terms[1:], terms[0])
 
 
@@ -224,19 +241,20 @@ def prepared(
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
 def test_gradient(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
-    with outputs[0].graph.as_default():
-        loss = weighted_sum(outputs, 1, feeds)
     values = evaluate(outputs, feeds)
+    with outputs[0].graph.as_default():
+        loss = weighted_sum(outputs, 1, values)
     numeric = [numeric_gradient(loss, x, feeds, STEP) for x in xs]
     for known in KNOWN:
         with about(f"shapes of which the graph knows: {known}"):
             outputs, xs, feeds = prepared(case, known)
             with outputs[0].graph.as_default():
-                found = [dense(g) for g in gradients(weighted_sum(outputs, 1, feeds), xs)]
+                grads = [dense(g) for g in gradients(weighted_sum(outputs, 1, values), xs)]
+            found = evaluate([*outputs, *grads], feeds)
             # What is differentiated is the same function, whatever is known of the shapes.
-            for value, wanted in zip(evaluate(outputs, feeds), values, strict=True):
+            for value, wanted in zip(found[: len(outputs)], values, strict=True):
                 np.testing.assert_array_equal(value, wanted)
-            for g, value, wanted in zip(found, evaluate(found, feeds), numeric, strict=True):
+            for g, value, wanted in zip(grads, found[len(outputs) :], numeric, strict=True):
                 assert value.dtype == np.float64
                 assert g.shape.is_compatible_with(value.shape)
                 np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
@@ -247,9 +265,10 @@ def test_second_gradient(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
     with outputs[0].graph.as_default():
         # The square makes the first gradient depend on every input, linear operations' too.
-        loss = weighted_sum([o * o for o in outputs if o.dtype.is_floating], 2, feeds)
+        squares = [o * o for o in outputs if o.dtype.is_floating]
+        loss = weighted_sum(squares, 2, evaluate(squares, feeds))
         first = [dense(g) for g in gradients(loss, xs)]
-        total = weighted_sum(first, 3, feeds)
+        total = weighted_sum(first, 3, evaluate(first, feeds))
         second = [dense(g) for g in gradients(total, xs)]
     for x, value in zip(xs, evaluate(second, feeds), strict=True):
         np.testing.assert_allclose(
