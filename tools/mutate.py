@@ -1056,6 +1056,24 @@ CHANGES = (
     ),
     Change(
         "graph/rewrite/order_state.py",
+        "self._successors.setdefault(node, []).extend(self._leaving.get(frame, ()))",
+        "pass",
+        (ORDER,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "                if behind is not None:\n",
+        "                if False:\n",
+        (ORDER, LOWERING),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "            join = and_ if node.op_def.fires_on_any else or_\n",
+        "            join = or_\n",
+        (ORDER, LOWERING),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
         "            if order is Order.READS_FIRST:\n",
         "            if order is not Order.IN_TURN:\n",
         (TOUCHES,),
