@@ -2689,6 +2689,12 @@ CHANGES = (
         ("exec/engine/test_joint.py",),
     ),
     Change(
+        "exec/plan/outline.py",
+        "found += [self.guards.get(value, _ALWAYS) for value in self._nodes[index].outputs]",
+        "pass",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
         "exec/plan/partition.py",
         "                if kills and self._may_not_run(other):\n",
         "                if False:\n",
