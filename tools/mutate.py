@@ -846,6 +846,14 @@ CHANGES = (
         ("exec/engine/test_lossy.py",),
     ),
     Change(
+        "exec/engine/step.py",
+        '"""Let outputs appear in an iteration, and those who wait for the unit go on."""\n'
+        "        if tag is self.root:\n",
+        '"""Let outputs appear in an iteration, and those who wait for the unit go on."""\n'
+        "        if tag is self.root and self._units[index].retag is Retag.NONE:\n",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
         "exec/engine/parts/turns.py",
         "call = self._reported() or (None if has_all() else self._waited_for())",
         "call = None if has_all() else self._waited_for()",
