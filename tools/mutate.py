@@ -763,6 +763,12 @@ CHANGES = (
     ),
     Change(
         "exec/placement/receiving.py",
+        "may_wait = node.op_def.is_async or node.op_def.retag is Retag.POP",
+        "may_wait = node.op_def.is_async",
+        ("exec/placement/test_receiving.py",),
+    ),
+    Change(
+        "exec/placement/receiving.py",
         "latest = wanted - transfer(size, placed[maker], device)",
         "latest = wanted",
         ("exec/placement/test_receiving.py",),
