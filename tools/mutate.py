@@ -799,7 +799,7 @@ CHANGES = (
     ),
     Change(
         "exec/placement/receiving.py",
-        "not node.op_def.is_async and",
+        "not may_wait and",
         "",
         ("exec/placement/test_receiving.py",),
     ),
