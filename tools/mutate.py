@@ -1881,6 +1881,12 @@ CHANGES = (
     ),
     Change(
         "graph/control_flow/flows.py",
+        "            with self.entered():\n                sides:",
+        "            with within(self._graph, lambda scope: scope):\n                sides:",
+        ("graph/control_flow/test_cond.py",),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
         "operation = self._come_out(operation)",
         "pass",
         ("graph/functions/test_calls.py",),
