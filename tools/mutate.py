@@ -866,6 +866,12 @@ CHANGES = (
     ),
     Change(
         "exec/placement/receiving.py",
+        "may_wait = node.op_def.is_async or node.op_def.retag is Retag.POP",
+        "may_wait = node.op_def.is_async",
+        ("exec/placement/test_receiving.py",),
+    ),
+    Change(
+        "exec/placement/receiving.py",
         "latest = wanted - transfer(size, placed[maker], device)",
         "latest = wanted",
         ("exec/placement/test_receiving.py",),
@@ -896,7 +902,7 @@ CHANGES = (
     ),
     Change(
         "exec/placement/receiving.py",
-        "not node.op_def.is_async and",
+        "not may_wait and",
         "",
         ("exec/placement/test_receiving.py",),
     ),
@@ -947,6 +953,14 @@ CHANGES = (
         "            self._halves[value] = found\n",
         "",
         ("exec/engine/test_lossy.py",),
+    ),
+    Change(
+        "exec/engine/step.py",
+        '"""Let outputs appear in an iteration, and those who wait for the unit go on."""\n'
+        "        if tag is self.root:\n",
+        '"""Let outputs appear in an iteration, and those who wait for the unit go on."""\n'
+        "        if tag is self.root and self._units[index].retag is Retag.NONE:\n",
+        ("exec/session/test_partial_run.py",),
     ),
     Change(
         "exec/engine/parts/turns.py",
@@ -1156,6 +1170,24 @@ CHANGES = (
         "if placed in done or _leads_to(write, read, successors):",
         "if placed in done:",
         (ORDER,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "self._successors.setdefault(node, []).extend(self._leaving.get(frame, ()))",
+        "pass",
+        (ORDER,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "                if behind is not None:\n",
+        "                if False:\n",
+        (ORDER, LOWERING),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "            join = and_ if node.op_def.fires_on_any else or_\n",
+        "            join = or_\n",
+        (ORDER, LOWERING),
     ),
     Change(
         "graph/rewrite/order_state.py",
@@ -2018,6 +2050,12 @@ CHANGES = (
     ),
     Change(
         "graph/control_flow/flows.py",
+        "            with self.entered():\n                sides:",
+        "            with within(self._graph, lambda scope: scope):\n                sides:",
+        ("graph/control_flow/test_cond.py",),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
         "operation = self._come_out(operation)",
         "pass",
         ("graph/functions/test_calls.py",),
@@ -2837,6 +2875,12 @@ CHANGES = (
         "exec/plan/outline.py",
         "            guard |= {(node.outputs[0], _THERE)}\n",
         "            pass\n",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/outline.py",
+        "found += [self.guards.get(value, _ALWAYS) for value in self._nodes[index].outputs]",
+        "pass",
         ("exec/engine/test_joint.py",),
     ),
     Change(

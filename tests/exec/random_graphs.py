@@ -145,7 +145,7 @@ class _Builder:
             self.kinds += [self.delay, self.delay, self.exchange]
         self.depth = depth
         if depth:
-            self.kinds += [self.branch, self.branch, self.loop]
+            self.kinds += [self.branch, self.branch, self.loop, self.by_hand]
 
     def pick(self, items: Any) -> Any:
         # Not sampled_from: what a strategy is made of anew each time, Hypothesis looks at anew.
@@ -289,6 +289,17 @@ class _Builder:
             return i + 1, self.inside(value)
 
         return [fb.while_loop(lambda i, _: i < turns, body, (0, first), back_prop=False)[1]]
+
+    def by_hand(self) -> list[fb.Tensor]:
+        """A Switch and a Merge; what is written on one side follows that by order alone."""
+        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(st.integers(-3, 3)))
+        no, yes = fb.control_flow.switch(fb.reduce_sum(self.tensor()), predicate)
+        variable = self.pick(self.variables)
+        with fb.control_dependencies([fb.identity(yes)]):
+            written = fb.assign_add(variable, self.values(tuple(variable.shape)))
+        with fb.control_dependencies([written]):
+            acted = fb.identity(yes)
+        return [fb.control_flow.merge([no, acted]).output]
 
     def inside(self, *given: fb.Tensor) -> fb.Tensor:
         """A scalar of what is drawn in a branch or loop, of which nothing else is seen outside."""

@@ -150,7 +150,7 @@ class Step:
         return [(unit, tag) for unit in ready]
 
     def has_run(self, unit: int) -> bool:
-        """Whether a unit of the outermost frame has completed."""
+        """Whether a unit of the outermost frame, or what leaves a loop there, has completed."""
         return unit in self._complete
 
     def give_up(self) -> None:
@@ -184,8 +184,6 @@ class Step:
                 left = uses[value] = uses[value] - 1
                 if not left:
                     values[value] = None
-            if tag is self.root:
-                self._complete.add(index)
             unit = units[index]
             retag = unit.retag
             if retag is Retag.NONE:
@@ -207,6 +205,8 @@ class Step:
         self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool, work: list[Any]
     ) -> None:
         """Let outputs appear in an iteration, and those who wait for the unit go on."""
+        if tag is self.root:
+            self._complete.add(index)
         structure, uses, choices = self._structure, tag.uses, tag.choices
         takers = structure.takers
         for value, output in zip(self._units[index].outputs, outputs, strict=True):
@@ -259,6 +259,8 @@ class Step:
         is_dead: bool,
         work: list[Any],
     ) -> None:
+        if tag is self.root:
+            self._complete.add(index)
         run = self._frames.get((unit.enters, tag))
         if run is None:
             run = self._frames[unit.enters, tag] = FrameRun(

@@ -19,6 +19,7 @@ from flowbook.exec.placement.jobs import transfer_among
 from flowbook.exec.placement.simulation import Job, Simulation, Transfer
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # What takes less is not worth a wait.
@@ -107,15 +108,17 @@ def waits_of(graph: Subgraph, devices: Sequence[Device]) -> Waits:
     """What may be delayed in a graph, and by what.
 
     Nothing is delayed by what may have to wait itself, or may do anything: what it waits for may
-    come after what is delayed. What is in a loop is received in each iteration, for which nothing
-    outside waits.
+    come after what is delayed. So may what a loop waits for that goes round, and nothing is delayed
+    by what it leads to. What is in a loop is received in each iteration, for which nothing outside
+    waits.
     """
     is_once = [not _is_in_loop(node.operation) for node in graph.nodes]
     is_sure: dict[Node, bool] = {}
     for node in graph.nodes:
         made = [v for v in node.inputs if v in graph.producer and v not in graph.constants]
         before = (*[graph.producer[v] for v in made], *node.after, *node.behind)
-        is_sure[node] = not node.op_def.is_async and all(is_sure[other] for other in before)
+        may_wait = node.op_def.is_async or node.op_def.retag is Retag.POP
+        is_sure[node] = not may_wait and all(is_sure[other] for other in before)
     may_delay = [
         index
         for index, node in enumerate(graph.nodes)

@@ -164,8 +164,12 @@ class Outline:
     def _guard_of(self, layout: Layout, values: Iterable[int], after: Iterable[int]) -> Guard:
         """When all of some values are there, and all of some nodes have run."""
         found = [self.guards.get(value, _ALWAYS) for value in values]
-        places = [layout.item_of[index] for index in after if index in layout.item_of]
-        return _ALWAYS.union(*found, *[layout.items[place].guard for place in places])
+        for index in after:
+            if index in layout.item_of:
+                found.append(layout.items[layout.item_of[index]].guard)
+            else:  # It enters the frame.
+                found += [self.guards.get(value, _ALWAYS) for value in self._nodes[index].outputs]
+        return _ALWAYS.union(*found)
 
     def _guard_node(self, layout: Layout, item: Item, index: int, carried: Guard | None) -> None:
         node, op_def = self._nodes[index], self._defs[index]

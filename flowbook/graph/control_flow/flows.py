@@ -158,11 +158,13 @@ class Inside:
         while operation.context != self._place and is_within(operation.context, self._place):
             branch = operation.context
             assert isinstance(branch, Branch)
-            sides: tuple[Tensor, Tensor] = switch_op(branch.pred, branch.pred)
-            with control_dependencies([operation]):
-                ended = identity(sides[branch.side])
-            merged = [sides[0], ended] if branch.side else [ended, sides[1]]
-            operation = merge_op(merged)[0].op
+            # What is waited for where it was built may be in the branch.
+            with self.entered():
+                sides: tuple[Tensor, Tensor] = switch_op(branch.pred, branch.pred)
+                with control_dependencies([operation]):
+                    ended = identity(sides[branch.side])
+                merged = [sides[0], ended] if branch.side else [ended, sides[1]]
+                operation = merge_op(merged)[0].op
         return operation
 
     def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:

@@ -9,13 +9,17 @@ come in any order. What acts outside the graph goes in the order of construction
 
 In a graph with loops and branches such an edge lets nothing die: one waits until the other has
 ended, or is dead. It joins what is in one frame. What is in an inner one is meant by all that
-enters that, or by all that leaves it; `while_loop` sees to it that this is enough.
+enters that, or by all that leaves it; `while_loop` sees to it that this is enough. A path through a
+branch that is not taken, or a loop that does not go round, holds nobody up: where only such paths
+lead from a write to a read, an edge does.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection
+from operator import and_, or_
 
 from flowbook.graph.model.context import Frame, frame_of, runs_in
 from flowbook.graph.model.operation import Operation
@@ -72,15 +76,16 @@ def _chain(nodes: list[Node]) -> None:
 
 
 def _reaching(graph: Subgraph, bits: dict[Node, int]) -> dict[Node, int]:
-    """For every node the new writes that a path leads from, as bits; others are left out."""
+    """For every node the new writes that it surely runs after, as bits; others are left out."""
     reaching: dict[Node, int] = {}
     producer = graph.producer
     for node in graph.new:
         found = bits.get(node, 0)
-        for value in node.inputs:
-            source = producer.get(value)
-            if source in reaching:
-                found |= reaching[source]
+        if node.inputs:
+            # A Merge may run after any of those that it takes from alone.
+            join = and_ if node.op_def.fires_on_any else or_
+            sources = [reaching.get(producer[v], 0) if v in producer else 0 for v in node.inputs]
+            found |= functools.reduce(join, sources)
         for other in (*node.after, *node.behind):
             found |= reaching.get(other, 0)
         if found:
@@ -147,6 +152,10 @@ class _Frames:
             elif node.op_def.retag is Retag.POP:
                 left = frame_of(runs_in(node.operation))
                 self._leaving.setdefault(left, []).append(node)
+        # What enters a loop may be waited for in each iteration, and so before the loop is left.
+        for frame, entering in self._entering.items():
+            for node in entering:
+                self._successors.setdefault(node, []).extend(self._leaving.get(frame, ()))
 
     def order(
         self,
@@ -166,9 +175,13 @@ class _Frames:
             reaching = _reaching(self._graph, bits)
             for read in reads.get(owner, ()):
                 seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
+                behind: Node | None = None
                 for write in chained[seen[-1] + 1 if seen else 0 :]:
                     if self._put_before([read], write):
                         break  # The later ones follow this one.
+                    behind = write
+                if behind is not None:
+                    self._put_before([behind], read)
         if self._is_changed:
             self._graph.sort(lambda node: node.operation.id)
 

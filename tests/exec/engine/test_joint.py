@@ -52,9 +52,12 @@ WRITES = [("constant", 1, 5), ("write", 1, 1)]
 WRITE_BEHIND_READ = [("while", 0, 2, [("act", 1), ("if", 0, 2, [], WRITES)])]
 # A loop that is not entered is told so where it lies on other devices too.
 LOOP_IN_LOOP = [("while", 0, 0, [("while", 2, 1, [])])]
+# What takes nothing waits in a loop within a loop for what is outside of both.
+READ_BEHIND_WRITE = [("write", 0, 0), ("while", 1, 1, [("while", 2, 2, [("read", 0)])])]
 
 
 @settings(max_examples=60, deadline=None)
+@example(READ_BEHIND_WRITE, [0, 2, 1], ["cpu:0", "cpu:1", "cpu:2"], 0)
 @example(WRITE_BEHIND_READ, [34, 35, 30], ["cpu:0", "cpu:1", "cpu:2"], 4)
 @example(LOOP_IN_LOOP, [18, 37, 4], ["cpu:0", "simulated:0", "simulated:1"], 1)
 @given(programs(waits, pauses), starts, DEVICES, st.integers(0, 1000))

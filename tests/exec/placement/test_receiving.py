@@ -138,3 +138,26 @@ def test_nothing_waits_for_what_its_device_takes_later() -> None:
         for _ in range(3):
             found, _ = sess.run([both, beside], {x: given}, timeout=60)
             np.testing.assert_allclose(found, np.exp(given) + 0.1**1024, rtol=1e-5)
+
+
+def test_nothing_waits_for_a_loop_in_which_it_is_used() -> None:
+    x = fb.placeholder(fb.float32, [300, 300], name="x")
+    with fb.device("cpu:0"):
+        early = fb.negative(x)
+        late = fb.assign_add(fb.Variable(fb.ones([300, 300])), x)
+        for _ in range(6):
+            late = fb.matmul(late, x) / 300.0
+    with fb.device("simulated:0"):
+        both = early + late
+    with fb.device("cpu:0"):
+        _, total = fb.while_loop(
+            lambda i, _: i < 2, lambda i, t: (i + 1, t + fb.reduce_mean(both)), (0, 0.0)
+        )
+    with fb.device("simulated:0"):
+        # Nothing says that it comes after what is used in the loop alone.
+        y = -total
+    given = np.ones((300, 300), np.float32)
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        for number in range(1, 4):
+            found = sess.run(y, {x: given}, timeout=60)
+            np.testing.assert_allclose(found, -2.0 * number, rtol=1e-5)

@@ -267,6 +267,13 @@ def test_without_feeds(sess):
     assert sess.partial_run([y]).run(y) == 6.0
 
 
+@pytest.mark.parametrize("trips", [0, 2])
+def test_what_leaves_a_loop_is_run(sess, x, trips):
+    last = fb.while_loop(lambda i: i < trips, lambda i: i + 1, [0])[0]
+    step = sess.partial_run([last.op, x + 1.0], [x])
+    assert step.run(last.op) is None
+
+
 def test_something_is_fetched(sess, x):
     with pytest.raises(fb.errors.InvalidArgumentError, match="fetches something"):
         sess.partial_run([], [x])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.graph.ops.state.variables import read_variable
+from tests.exec.random_graphs import delayed
 from tests.exec.state.executors import EXECUTORS, everywhere, run_in
 from tests.graph.ops.queues.waiting import waiters
 
@@ -347,3 +348,31 @@ def test_a_write_waits_for_loops_that_read_and_wait_at_queues_of_their_own() -> 
                 sess.run(put)
             assert found.result()[0] == [6, 6]
             assert sess.run(v).tolist() == [10, 20, 30]
+
+
+@pytest.mark.parametrize("trips", [0, 2])
+def test_a_read_behind_a_loop_that_waits_for_a_write_sees_it(trips: int) -> None:
+    W = fb.Variable(1.0)
+    written = fb.assign(W, delayed(5.0)[0])
+
+    def body(i: Any) -> Any:
+        with fb.control_dependencies([written]):
+            return i + 1
+
+    last = fb.while_loop(lambda i: i < trips, body, [0])[0]
+    with fb.control_dependencies([last]):
+        check([written, read(W)], [6.0, 6.0], {W: 6.0})
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_read_behind_a_branch_that_waits_for_a_write_sees_it_taken_or_not(taken: bool) -> None:
+    W = fb.Variable(1.0)
+    written = fb.assign(W, delayed(5.0)[0])
+
+    def waiting() -> Any:
+        with fb.control_dependencies([written]):
+            return fb.constant(1)
+
+    chosen = fb.cond(fb.identity(taken), waiting, lambda: fb.constant(2))
+    with fb.control_dependencies([chosen]):
+        check([written, read(W)], [6.0, 6.0], {W: 6.0})

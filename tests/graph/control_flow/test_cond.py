@@ -292,3 +292,26 @@ def test_what_a_branch_assigns_is_initialised_all_the_same(x: fb.Tensor) -> None
     y = fb.cond(x > 0, lambda: fb.assign(v, 5.0), lambda: fb.assign_add(v, 1.0))
     with fb.Session() as sess:
         assert sess.run(y, {x: -1.0}) == 2
+
+
+@pytest.mark.parametrize("within", ["cond", "while_loop"])
+def test_what_acts_on_a_side_built_by_hand_within_a_branch_or_a_loop(
+    x: fb.Tensor, within: str
+) -> None:
+    flow = fb.control_flow
+    v = fb.Variable(0.0)
+
+    def chosen() -> fb.Tensor:
+        no, yes = flow.switch(x, x > 1.0)
+        with fb.control_dependencies([fb.identity(yes)]):
+            written = fb.assign_add(v, 1.0)
+        return flow.merge([no, written]).output
+
+    if within == "cond":
+        y = fb.cond(x > 0, chosen, lambda: fb.constant(7.0))
+    else:
+        y = fb.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, chosen()), (0, 0.0))[1]
+    with fb.Session() as sess:
+        for at, wanted in ((0.5, 0.5), (2.0, 1.0), (0.5, 0.5), (2.0, 2.0)):
+            assert sess.run(y, {x: at}) == wanted
+        assert sess.run(v) == 2

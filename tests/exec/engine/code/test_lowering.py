@@ -96,6 +96,8 @@ def interpret(statements: Any, state: list[int], variable: list[int]) -> None:
                 state[target] = variable[0] % MODULUS
             case ("act", source):
                 variable[0] += state[source]
+            case ("read", target):
+                state[target] = variable[0] % MODULUS
             case ("pause", target, a, b, yes, no):
                 variable[0] += yes if state[a] < state[b] else no
                 state[target] = variable[0] % MODULUS
@@ -113,7 +115,11 @@ def interpret(statements: Any, state: list[int], variable: list[int]) -> None:
 
 
 def build(
-    statements: Any, state: list[Any], variable: fb.Variable, ends: list[Any] | None = None
+    statements: Any,
+    state: list[Any],
+    variable: fb.Variable,
+    ends: list[Any] | None = None,
+    last: list[Any] | None = None,
 ) -> list[Any]:
     """The same program as operations; `state` are tensors.
 
@@ -122,8 +128,11 @@ def build(
         state: the tensors that it begins with.
         variable: what it writes to.
         ends: takes what is there when what each statement does has been done.
+        last: what the variable is read behind, if it has been written; takes what that is at the
+            end of the program.
     """
     state = list(state)
+    last = [] if last is None else last
     for statement in statements:
         match statement:
             case ("set", target, left, right, constant):
@@ -136,28 +145,42 @@ def build(
                 state[target] = fb.constant(constant)
             case ("write", target, source):
                 state[target] = fb.assign_add(variable, state[source]) % MODULUS
+                last[:] = [state[target].op]
             case ("act", source):
                 with fb.control_dependencies([fb.assign_add(variable, state[source])]):
                     state[source] = fb.identity(state[source])
+                last[:] = [state[source].op]
+            case ("read", target):
+                with fb.control_dependencies(last):
+                    state[target] = fb.identity(variable) % MODULUS
             case ("pause", target, a, b, yes, no):
                 state[target] = fb.cond(
                     state[a] < state[b],
                     lambda yes=yes: paused(variable, yes),
                     lambda no=no: paused(variable, no),
                 )
+                last[:] = [state[target].op]
             case ("draw", target, source):
                 drawn = fb.random_uniform([], 0, MODULUS, fb.int32, seed=7)
                 state[target] = (state[source] + drawn) % MODULUS
             case ("refuse", target, source, limit):
                 state[target] = refuse(state[source], limit=limit, name=REFUSAL)
             case ("if", a, b, yes, no):
+                inside = [[*last], [*last]]
                 state = fb.cond(
                     state[a] < state[b],
-                    lambda yes=yes, state=state: build(yes, state, variable),
-                    lambda no=no, state=state: build(no, state, variable),
+                    lambda yes=yes, state=state, own=inside[0]: build(
+                        yes, state, variable, last=own
+                    ),
+                    lambda no=no, state=state, own=inside[1]: build(no, state, variable, last=own),
                 )
+                if inside != [last, last]:
+                    last[:] = [state[0].op]
             case ("while", counter, limit, body):
-                state = build_loop(counter, limit, body, state, variable)
+                own = [*last]
+                state = build_loop(counter, limit, body, state, variable, own)
+                if own != last:
+                    last[:] = [state[0].op]
         if ends is not None:
             ends.append(state[changed(statement)].op)
     return state
@@ -178,11 +201,16 @@ def changed(statement: Any) -> int:
 
 
 def build_loop(
-    counter: int, limit: int, body: Any, state: list[Any], variable: fb.Variable
+    counter: int,
+    limit: int,
+    body: Any,
+    state: list[Any],
+    variable: fb.Variable,
+    last: list[Any],
 ) -> list[Any]:
     return fb.while_loop(
         lambda count, state: fb.logical_and(count < state[counter] % 4, state[limit] < 900),
-        lambda count, state: (count + 1, build(body, state, variable)),
+        lambda count, state: (count + 1, build(body, state, variable, last=last)),
         (0, state),
     )[1]
 
@@ -197,6 +225,7 @@ assignments = [
     *pure,
     st.tuples(st.just("write"), places, places),
     st.tuples(st.just("act"), places),
+    st.tuples(st.just("read"), places),
 ]
 draws = st.tuples(st.just("draw"), places, places)
 waits = st.tuples(st.just("wait"), places, places)
@@ -298,8 +327,16 @@ def checked(runner: Runner, feeds: list[Any]) -> Any:
     return runner.run_checked(feeds)
 
 
+# What is read behind a branch that is not taken is read behind what that waits for.
+READ_BEHIND_BRANCH = [
+    *[("wait", 0, 0), ("write", 0, 0), ("constant", 0, 0)],
+    *[("if", 0, 0, [("write", 0, 0)], []), ("read", 0)],
+]
+
+
 @settings(max_examples=120, deadline=None)
 @example([("pause", 0, 0, 0, 5, 3)], [0, 0, 0])
+@example(READ_BEHIND_BRANCH, [4, 0, 0])
 @given(programs(waits, pauses), starts)
 def test_what_waits_changes_nothing_else(program: Any, start: Any) -> None:
     state, variable = list(start), [1]
