@@ -64,6 +64,11 @@ READ_BEHIND_WRITE = [("write", 0, 0), ("while", 1, 1, [("while", 2, 2, [("read",
 def test_loops_and_branches_across_devices(
     program: Any, start: list[int], devices: list[str], seed: int
 ) -> None:
+    hold_against_python(program, start, devices, seed)
+
+
+def hold_against_python(program: Any, start: list[int], devices: list[str], seed: int) -> None:
+    """Run a program scattered over devices, three times, and in Python."""
     with pytest.MonkeyPatch.context() as patch, fb.Graph().as_default():
         scatter(patch, seed)
         feeds = [fb.placeholder(fb.int32, []) for _ in range(STATE)]
@@ -87,6 +92,12 @@ def test_random_graphs_across_devices(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "LEAST_TO_GROW", least_to_grow)
+        hold_against_one(example, devices, seed)
+
+
+def hold_against_one(example: Any, devices: list[str], seed: int) -> None:
+    """Run a graph's steps scattered over devices, three times, and on a CPU alone."""
+    with pytest.MonkeyPatch.context() as patch:
         scatter(patch, seed)
         with fb.Session(example.graph) as one, fb.Session(example.graph, devices=devices) as more:
             more._master.store.entropy = one._master.store.entropy
