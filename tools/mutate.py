@@ -89,6 +89,8 @@ SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
 CREW = "exec/kernels/test_crew.py"
 NATIVE_CREW = "exec/kernels/test_native_crew.py"
+ROWS = "exec/kernels/test_native_rows.py"
+VIEWS = "graph/numerics/test_views.py"
 PROCESSORS = "exec/devices/test_processors.py"
 FLOW = "onnx/test_flow.py"
 SCANS = "onnx/test_loops.py"
@@ -1562,6 +1564,44 @@ CHANGES = (
         "            self.device",
         ("exec/resources/test_on_devices.py",),
     ),
+    # Rows that machine code combines: all of each, none outside, in their order.
+    Change(
+        "exec/kernels/native_rows.ll", "%is_within = icmp ult", "%is_within = icmp ule", (ROWS,)
+    ),
+    Change(
+        "exec/kernels/native_rows.ll", "%is_within = icmp ult", "%is_within = icmp slt", (ROWS,)
+    ),
+    Change(
+        "exec/kernels/native_rows.ll", "icmp slt i64 %j, %width", "icmp slt i64 %j, 16", (ROWS,)
+    ),
+    Change("exec/kernels/native_rows.py", 'np.subtract: "fsub"', 'np.subtract: "fadd"', (ROWS,)),
+    Change(
+        "exec/kernels/native_rows.py", "if dtypes != ", "if not dtypes == dtypes or () == ", (ROWS,)
+    ),
+    Change(
+        "exec/kernels/native_rows.py", "        if done != len(rows):", "        if False:", (ROWS,)
+    ),
+    Change(
+        "graph/numerics/row_writes.py",
+        "np.ascontiguousarray(indices, np.int64)",
+        "np.ascontiguousarray(indices)",
+        (ROWS,),
+    ),
+    Change("graph/numerics/views.py", "(x.shape and not dims) or ", "", (VIEWS,)),
+    Change("graph/numerics/views.py", " or min(dims, default=0) < 0", "", (VIEWS,)),
+    # A step without code of its own, though it writes or draws.
+    Change(
+        "exec/engine/runner.py",
+        "if not (self.whole.gates or self.whole.draws):",
+        "if not self.whole.draws:",
+        ("exec/state/test_gate.py",),
+    ),
+    Change(
+        "exec/engine/runner.py",
+        "if not (self.whole.gates or self.whole.draws):",
+        "if not self.whole.gates:",
+        ("exec/state/test_random.py",),
+    ),
     Change(
         "graph/numerics/row_writes.py",
         "if ufunc is not None else 1, 0, -1",
@@ -2551,10 +2591,12 @@ CHANGES = (
         "is_large = True",
         (SHARED,),
     ),
+    # Parts of unlike sizes, for the longest of which all wait.
+    Change("exec/kernels/shared_products.py", "round(each * i)", "int(each * i)", (SHARED,)),
     Change(
         "exec/kernels/shared_products.py",
-        "for i in range(count)], shape[axis])",
-        "for i in range(count)], size * together)",
+        "for i in range(count)], length)",
+        "for i in range(count)], length - 1)",
         (SHARED,),
     ),
     Change(
@@ -2576,11 +2618,11 @@ CHANGES = (
         "crew is not None",
         (NATIVE_CREW,),
     ),
-    Change("exec/kernels/gemm_plan.py", "found.has_squares and np.may", "np.may", (NATIVE_CREW,)),
+    Change("exec/kernels/gemm_plan.py", "self.has_squares and np.may", "np.may", (NATIVE_CREW,)),
     Change(
         "exec/kernels/gemm_plan.py",
-        "return None if found.has_squares and np.may_share_memory(x, y) else found",
-        "return found",
+        "return not (self.has_squares and np.may_share_memory(x, y))",
+        "return True",
         (NATIVE_CREW,),
     ),
     Change(

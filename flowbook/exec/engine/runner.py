@@ -138,6 +138,8 @@ class Runner:
         self._setting = Setting(bound.known, bound.specs, device, is_wary, *shared)
         self.stage = Stage.NEW
         self._step: Generated | None = None
+        # The same where it neither draws nor passes gates.
+        self._plain: Generated | None = None
         # The same where what may have to wait need not; None if it may be anywhere in the step.
         self._asking: Generated | None = None
         self._asking_acts = False
@@ -165,6 +167,8 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._plain is not None and deadline is None:
+            return self._call(self._plain, feeds)
         whole = self.whole
         if self._asking is not None and deadline is None:
             if self._untried <= 0:
@@ -266,6 +270,8 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(self._setting, with_deadline=False)
+            if not (self.whole.gates or self.whole.draws):
+                self._plain = self._step
             return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 

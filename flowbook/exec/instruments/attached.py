@@ -10,7 +10,6 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import Any, TypeVar
 
 from flowbook.exec.master import Master
@@ -86,7 +85,7 @@ class Instruments:
     def running(self, master: Master, prepared: Prepared) -> Run:
         """What runs a prepared signature under the instruments, with their taps if it has any."""
         taps = [tap for i in self.all for tap in i.tap(prepared.signature, prepared.operations)]
-        run: Run = Tapped(master, prepared, taps).run if taps else partial(master.run, prepared)
+        run: Run = Tapped(master, taps).run if taps else master.run
         for instrument in self.all:
             run = instrument.around(prepared.sources, run)
         return run
@@ -121,20 +120,19 @@ class Tapped:
     the taps want; so everything is computed in the same step.
     """
 
-    def __init__(self, master: Master, prepared: Prepared, taps: Sequence[Tap]) -> None:
+    def __init__(self, master: Master, taps: Sequence[Tap]) -> None:
         self._master = master
-        self._plain = prepared
         self._taps = taps
         self._extended: dict[tuple[Tap, ...], Prepared] = {}
 
-    def run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+    def run(self, plain: Prepared, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         """Run one step; see `Master.run`."""
         begun = [(tap, tap.begin()) for tap in self._taps]
         due = tuple([tap for tap, take in begun if take is not None])
         if not due:
-            return self._master.run(self._plain, feeds, deadline)
-        found = self._master.run(self._prepared(due), feeds, deadline)
-        start = count = len(self._plain.signature.fetches)
+            return self._master.run(plain, feeds, deadline)
+        found = self._master.run(self._prepared(plain, due), feeds, deadline)
+        start = count = len(plain.signature.fetches)
         for tap, take in begun:
             if take is not None:
                 end = start + len(tap.tensors)
@@ -142,12 +140,12 @@ class Tapped:
                 start = end
         return found[:count]
 
-    def _prepared(self, due: tuple[Tap, ...]) -> Prepared:
+    def _prepared(self, plain: Prepared, due: tuple[Tap, ...]) -> Prepared:
         found = self._extended.get(due)
         if found is None or not self._master.keeps(found):
-            signature = self._plain.signature
+            signature = plain.signature
             fetches = (*signature.fetches, *[t for tap in due for t in tap.tensors])
             found = self._extended[due] = self._master.prepare(
-                signature._replace(fetches=fetches), self._plain.instruments
+                signature._replace(fetches=fetches), plain.instruments
             )
         return found

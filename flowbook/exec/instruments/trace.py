@@ -163,13 +163,13 @@ class Trace(Instrument, Report):
             self._sites[op.name] = op.site
             self._graph = weakref.ref(op.graph)
 
-        def traced(feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        def traced(prepared: Any, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
             number = self._begin()
             if number is None:
-                return run(feeds, deadline)
+                return run(prepared, feeds, deadline)
             token = recording.set((self._recorder, number))
             try:
-                found = run(feeds, deadline)
+                found = run(prepared, feeds, deadline)
                 self._recorder.settle()
                 return found
             finally:

@@ -11,6 +11,7 @@ import os
 from threading import Thread
 from typing import Any
 
+from flowbook.exec.kernels import native_rows  # noqa: F401
 from flowbook.exec.kernels.machine_code import machine_code
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.options import options
@@ -28,10 +29,10 @@ _reasons: dict[Hot, str] = {}
 def hot_loops() -> dict[str, str]:
     """Which loops run as machine code, and why the others do not.
 
-    Large draws of random numbers run in loops that begin in NumPy, and are compiled in the
-    background when they have taken 0.1 s, where llvmlite is installed (`pip install llvmlite`). So
-    is, on Linux and x86-64, what divides products of matrices among threads. Both forms make the
-    same numbers; the option `machine_code` chooses.
+    Large draws of random numbers, and what adds rows to variables, run in loops that begin in
+    NumPy, and are compiled in the background when they have taken 0.1 s, where llvmlite is
+    installed (`pip install llvmlite`). So is, on Linux and x86-64, what divides products of
+    matrices among threads. Both forms make the same numbers; the option `machine_code` chooses.
 
     Returns:
         For each loop by its name "machine code", or "NumPy: " and the reason.

@@ -10,7 +10,6 @@ import ctypes
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +101,12 @@ class Plan(ctypes.Structure):
         ("parts", ctypes.POINTER(_Part)),
     )
 
+    def fits(self, x: Any, y: Any, out: Any) -> bool:
+        """Whether it is right for arrays that lie as planned, wherever they begin."""
+        if not (out.flags.carray and x.flags.aligned and y.flags.aligned):
+            return False
+        return not (self.has_squares and np.may_share_memory(x, y))
+
     def make(self, i: int, x: Any, y: Any, out: Any) -> None:
         """Make one of the parts, on this thread, without Python's lock.
 
@@ -161,14 +166,11 @@ def plan(gemm: Gemm, x: Any, y: Any, out: Any, axis: int, borders: tuple[int, ..
         None if NumPy makes one of the parts by another function, or copies what BLAS gets.
     """
     layout = (x.shape, x.strides, y.shape, y.strides)
-    found = _planned(gemm, *layout, out.shape, axis, borders)
-    if found is None or not (out.flags.carray and x.flags.aligned and y.flags.aligned):
-        return None
-    return None if found.has_squares and np.may_share_memory(x, y) else found
+    found = planned(gemm, *layout, out.shape, axis, borders)
+    return found if found is not None and found.fits(x, y, out) else None
 
 
-@lru_cache(1024)
-def _planned(
+def planned(
     gemm: Gemm,
     x_shape: tuple[int, ...],
     x_strides: tuple[int, ...],
@@ -178,7 +180,7 @@ def _planned(
     axis: int,
     borders: tuple[int, ...],
 ) -> Plan | None:
-    """A plan for arrays that lie so, of which the product is contiguous."""
+    """As `plan`, for arrays that lie so, of which the product is contiguous, and that fit it."""
     convention = _ONEDNNS if gemm.is_onednns else _BLASS[gemm.char]
     one_and_zero = _ONE_AND_ZERO[gemm.char]
     each = one_and_zero.itemsize

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,26 +60,22 @@ def multiply(x: Any, y: Any, out: Any = None) -> Any:
     if library is None or x.dtype.char not in "fdFD" or x.dtype != y.dtype:
         return np.matmul(x, y, out)
     most = library.threads()
-    onednns = _onednn_for(x, y)
-    if most == 1 and onednns is None:
-        return np.matmul(x, y, out)
-    try:
-        shape = _product_shape(x.shape, y.shape)
-    except ValueError:
-        return np.matmul(x, y)  # Which says what is wrong.
-    if out is None:
-        out = np.empty(shape, x.dtype)
-    elif (out.shape, out.dtype) != (shape, x.dtype):
-        return np.matmul(x, y, out)
     threads = _useful(most)
-    axis, borders = _cut(out.shape, x.shape[-1], threads)
-    plan = None if onednns is None else gemm_plan.plan(onednns.gemm, x, y, out, axis, borders)
-    if onednns is not None and plan is not None:
-        _multiply_by_onednn(onednns, plan, x, y, out, threads)
-    elif len(borders) == 2:
+    layout = x.dtype.char, x.shape, x.strides, y.shape, y.strides
+    way = _way(library, _onednn_for(x, y), threads, *layout)
+    if way is None or (most == 1 and way.onednns is None):
+        return np.matmul(x, y, out)
+    if out is None:
+        out = np.empty(way.shape, x.dtype)
+    elif (out.shape, out.dtype) != (way.shape, x.dtype):
+        return np.matmul(x, y, out)
+    plan = way.plan if way.plan is not None and way.plan.fits(x, y, out) else None
+    if way.onednns is not None and plan is not None:
+        _multiply_by_onednn(way.onednns, plan, x, y, out, threads)
+    elif len(way.borders) == 2:
         library.limited(1, np.matmul, x, y, out)
     else:
-        library.limited(1, _multiply_in_parts, library, x, y, out, axis, borders, threads)
+        library.limited(1, _multiply_in_parts, plan, x, y, out, way.axis, way.borders, threads)
     return out
 
 
@@ -87,6 +83,49 @@ def _onednn_for(x: Any, y: Any) -> onednn.Library | None:
     """The library, if its product of two such matrices gains more than it costs to call it."""
     is_large = x.shape[-2] * x.shape[-1] * y.shape[-1] > _SMALL
     return onednn.for_products() if is_large and x.dtype.char == "f" else None
+
+
+class _Way(NamedTuple):
+    """How a product is made of arrays that lie in one way.
+
+    Attributes:
+        shape: the product's.
+        axis: the one that it is cut along, counted from -1.
+        borders: where each part begins, and where the last one ends.
+        plan: how gemm makes the parts of arrays that fit it; None if NumPy makes them.
+        onednns: the library whose gemm that is, if it is not BLAS's.
+    """
+
+    shape: tuple[int, ...]
+    axis: int
+    borders: Borders
+    plan: Plan | None
+    onednns: onednn.Library | None
+
+
+@lru_cache(1024)
+def _way(
+    blass: blas.Blas,
+    onednns: onednn.Library | None,
+    threads: int,
+    char: str,
+    x_shape: tuple[int, ...],
+    x_strides: tuple[int, ...],
+    y_shape: tuple[int, ...],
+    y_strides: tuple[int, ...],
+) -> _Way | None:
+    """None if the factors do not fit each other, of which NumPy says what is wrong."""
+    try:
+        shape = _product_shape(x_shape, y_shape)
+    except ValueError:
+        return None
+    axis, borders = _cut(shape, x_shape[-1], threads)
+    gemm = blass.gemms.get(char) if onednns is None else onednns.gemm
+    if gemm is None:
+        return _Way(shape, axis, borders, None, None)
+    layout = x_shape, x_strides, y_shape, y_strides
+    plan = gemm_plan.planned(gemm, *layout, shape, axis, borders)
+    return _Way(shape, axis, borders, plan, onednns)
 
 
 def _multiply_by_onednn(
@@ -103,10 +142,8 @@ def _multiply_by_onednn(
 
 
 def _multiply_in_parts(
-    library: blas.Blas, x: Any, y: Any, out: Any, axis: int, borders: Borders, threads: int
+    plan: Plan | None, x: Any, y: Any, out: Any, axis: int, borders: Borders, threads: int
 ) -> None:
-    gemm = library.gemms.get(x.dtype.char)
-    plan = None if gemm is None else gemm_plan.plan(gemm, x, y, out, axis, borders)
     crew = gemms.native
     if plan is not None and crew is not None:
         crew.multiply(plan, x, y, out, threads)
@@ -134,7 +171,6 @@ def _useful(threads: int) -> int:
     return threads if options.intra_op_threads is not None else min(threads, processors())
 
 
-@lru_cache(1024)
 def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
     if x[-1] != y[-2]:
         raise ValueError("inner dimensions differ")
@@ -142,7 +178,6 @@ def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
     return (*batch, x[-2], y[-1])
 
 
-@lru_cache(1024)
 def _cut(shape: tuple[int, ...], inner_size: int, threads: int) -> tuple[int, Borders]:
     """The axis that a product can be cut along most often, and where; it is counted from -1."""
     sizes = [*shape[:-2], shape[-2] // _TOGETHER, shape[-1] // _TOGETHER]
@@ -150,10 +185,12 @@ def _cut(shape: tuple[int, ...], inner_size: int, threads: int) -> tuple[int, Bo
     axis = sizes.index(size) - len(sizes)
     together = 1 if axis < -2 else _TOGETHER
     work = math.prod(shape) * inner_size
+    length = shape[axis]
     count = min((2 if work > _LARGE else 4) * threads, work // _LEAST_PART, size)
     if threads == 1 or count < 2:
-        return axis, (0, shape[axis])
-    return axis, (*[size * i // count * together for i in range(count)], shape[axis])
+        return axis, (0, length)
+    each = length / (count * together)
+    return axis, (*[round(each * i) * together for i in range(count)], length)
 
 
 def _parts(x: Any, y: Any, out: Any, axis: int, borders: Borders) -> Iterator[tuple[Any, Any, Any]]:

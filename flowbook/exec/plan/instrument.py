@@ -21,8 +21,8 @@ from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
-# Takes the fed values and the deadline, and gives the fetched ones.
-Run = Callable[[Sequence[Any], float | None], Sequence[Any]]
+# Takes a signature made ready to run, the fed values and the deadline, and gives the fetched ones.
+Run = Callable[[Any, Sequence[Any], float | None], Sequence[Any]]
 
 
 class Bound(Protocol):

@@ -271,8 +271,8 @@ class Session:
         values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
-            deadline = _deadline(timeout)
-            return call.rebuild(call.run(values, deadline))
+            deadline = None if timeout is None else deadline_after(timeout)
+            return call.rebuild(call.run(call.prepared, values, deadline))
         except BaseException as error:
             if feeds and not isinstance(feeds, Mapping):
                 # It spells a signature that is known: its parts are the keys of one.

@@ -31,7 +31,7 @@ _LONG_COLUMN = 4096
 
 def wide_dtype(dtype: Any) -> Any:
     """What to accumulate in: half precision counts to 2048 and holds sums up to 65504 only."""
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
+    return np.dtype(np.float32) if dtype.char == "e" else dtype
 
 
 def sum_over(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
@@ -64,12 +64,14 @@ def _by_products(xp: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any | 
         # five-hundredth of the time.
         if before or columns == 1 or length < _LONG_COLUMN:
             return None
-        total = xp.matmul(xp.ones((1, length), x.dtype), xp.reshape(x, (length, columns)))
-    elif length <= _LONGEST_ROW if columns == 1 else columns <= _MOST_COLUMNS:
-        total = _sum_middle(xp, xp.reshape(x, (-1, length, columns)))
+        total = xp.matmul(xp.ones((1, length), x.dtype), x.reshape(length, columns))
+    elif columns == 1 and length <= _LONGEST_ROW:
+        total = _sum_rows(x.reshape(-1, length))
+    elif 1 < columns <= _MOST_COLUMNS:
+        total = _sum_columns(x.reshape(-1, length, columns))
     else:
         return None
-    return xp.reshape(total, (*before, *[1] * (len(axes) * keepdims), *after))
+    return total.reshape(*before, *[1] * (len(axes) * keepdims), *after)
 
 
 def _is_plain(x: Any) -> bool:
@@ -84,29 +86,32 @@ def _are_neighbours(axes: Sequence[int], rank: int) -> bool:
     return bool(axes) and axes == [*range(max(axes[0], 0), min(axes[-1] + 1, rank))]
 
 
-def _sum_middle(xp: Any, x: Any) -> Any:
+def _sum_rows(rows: Any) -> Any:
+    """[count, length] summed to [count]."""
+    count, length = rows.shape
+    ones, size = _ones(length, rows.dtype.char), _BLOCK // length
+    whole = count - count % size
+    sums = np.matmul(rows[:whole].reshape(whole // size, size, length), ones).reshape(whole)
+    return sums if whole == count else np.concatenate([sums, np.matmul(rows[whole:], ones)])
+
+
+def _sum_columns(x: Any) -> Any:
     """[before, length, after] summed to [before, after]."""
     before, length, after = x.shape
-    if after == 1:
-        rows = xp.reshape(x, (before, length))
-        ones = xp.ones(length, x.dtype)
-        blocks, rest = _cut(xp, rows, 0, _BLOCK // length)
-        sums = xp.reshape(xp.matmul(blocks, ones), (-1,))
-        return xp.concatenate([sums, xp.matmul(rest, ones)]) if len(rest) else sums
     longest = min(_BLOCK // after, _LONGEST_ROW)
     if length <= longest:
-        return xp.matmul(xp.ones(length, x.dtype), x)
-    blocks, rest = _cut(xp, x, 1, longest)
-    total = _sum_middle(xp, xp.matmul(xp.ones(longest, x.dtype), blocks))
-    return total + _sum_middle(xp, rest) if rest.size else total
+        return np.matmul(_ones(length, x.dtype.char), x)
+    whole = length - length % longest
+    blocks = x[:, :whole].reshape(before, whole // longest, longest, after)
+    total = _sum_columns(np.matmul(_ones(longest, x.dtype.char), blocks))
+    return total if whole == length else total + _sum_columns(x[:, whole:])
 
 
-def _cut(xp: Any, x: Any, axis: int, size: int) -> tuple[Any, Any]:
-    """An axis as whole blocks of that size, which make an axis more, and the rest."""
-    ahead, dims = (slice(None),) * axis, x.shape
-    whole = dims[axis] - dims[axis] % size
-    shape = (*dims[:axis], whole // size, size, *dims[axis + 1 :])
-    return xp.reshape(x[(*ahead, slice(whole))], shape), x[(*ahead, slice(whole, None))]
+@lru_cache(256)
+def _ones(length: int, char: str) -> Any:
+    ones = np.ones(length, char)
+    ones.flags.writeable = False
+    return ones
 
 
 def sum_of_squares(xp: Any, x: Any) -> Any:

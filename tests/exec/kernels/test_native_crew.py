@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.kernels import blas, compiling, gemm_plan, native_crew, onednn, shared_products
+from flowbook.exec.kernels import blas, compiling, native_crew, onednn, shared_products
 from flowbook.exec.kernels.blas import Blas
 from flowbook.exec.kernels.gemm_plan import Gemm, Plan, plan
 from flowbook.exec.kernels.machine_code import machine_code
@@ -193,7 +193,6 @@ def multiplying_by(act: Callable[[], None]) -> Iterator[Callable[[NativeCrew, in
         crew.multiply(made, x, y, out, 2)
 
     yield multiply
-    gemm_plan._planned.cache_clear()
 
 
 class Meeting:
@@ -483,7 +482,6 @@ def test_what_onednns_gemm_tells_is_an_error(crew: NativeCrew, parts: int) -> No
     assert made is not None
     with pytest.raises(MemoryError, match="oneDNN's status 1"):
         crew.multiply(made, x, y, out, 2)
-    gemm_plan._planned.cache_clear()
 
 
 # ---- processes

@@ -22,6 +22,7 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over
+from flowbook.graph.numerics.views import broadcast_view
 from flowbook.graph.ops.basis.shaping import (
     check_vector,
     dims_of,
@@ -54,7 +55,7 @@ def _broadcast_shape(input: Tensor, shape: Tensor) -> Shape:
 def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
     dims = dims_of(shape)
     try:
-        return xp.broadcast_to(input, dims)
+        return broadcast_view(xp, input, dims)
     except ValueError:
         raise InvalidArgumentError(
             f"the shape {list(input.shape)} does not broadcast to {list(dims)}"

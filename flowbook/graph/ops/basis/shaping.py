@@ -292,7 +292,7 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     try:
         if min(dims, default=0) < -1:
             raise ValueError  # NumPy takes any negative number for -1.
-        return xp.reshape(tensor, dims)
+        return tensor.reshape(dims)
     except ValueError:
         raise InvalidArgumentError(
             f"{tensor.size} elements of shape {list(tensor.shape)} do not fit the shape "
@@ -345,18 +345,18 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 def _expanded(input: Tensor, axis: tuple[int, ...]) -> Shape:
     if input.shape.dims is None:
         return UNKNOWN
-    total = len(input.shape.dims) + len(axis)
-    new = all_in_range(axis, total)
-    old = iter(input.shape.dims)
-    return Shape.of(tuple(1 if i in new else next(old) for i in range(total)))
+    return Shape.of(_with_ones(input.shape.dims, axis))
+
+
+def _with_ones(dims: Dims, axis: tuple[int, ...]) -> Dims:
+    """Dimensions with those of size 1 that stand at axes of the result."""
+    total = len(dims) + len(axis)
+    new, old = all_in_range(axis, total), iter(dims)
+    return tuple([1 if i in new else next(old) for i in range(total)])
 
 
 def _expand(xp: Any, input: Any, axis: tuple[int, ...]) -> Any:
-    try:
-        return xp.expand_dims(input, axis)
-    except ValueError:
-        all_in_range(axis, input.ndim + len(axis))
-        raise
+    return input.reshape(_with_ones(input.shape, axis))
 
 
 expand_dims_op = OpDef(
