@@ -30,7 +30,7 @@ from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentEr
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.ops.state.variables import Variable
 
 
@@ -113,7 +113,7 @@ class Initialisation:
 
     def _resource(self, variable: Operation) -> Any:
         assert variable.key is not None
-        return self._store.of(variable.key, Definition("variable", variable.attributes))
+        return self._store.of(variable.key, Definition(VARIABLE.name, variable.attributes))
 
     def _needed(
         self, uses: Sequence[tuple[Operation, Operation]], fed: Collection[Tensor]
@@ -209,7 +209,7 @@ def _uses(operations: Iterable[Operation]) -> Iterator[tuple[Operation, Operatio
     for operation in operations:
         if operation.op_def.access in (Access.READ, Access.WRITE):
             owner = touched_by(operation)
-            if owner is not None and owner.op_def.owns == "variable":
+            if owner is not None and owner.op_def.owns == VARIABLE.name:
                 yield operation, owner
 
 

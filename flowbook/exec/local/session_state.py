@@ -21,6 +21,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.ops.state.variables import Variable
 
 
@@ -199,7 +200,7 @@ class SessionState:
     def _variable(self, operation: Operation) -> Any:
         assert operation.key is not None
         self.watch(operation, operation.key)
-        return self._store.of(operation.key, Definition("variable", operation.attributes))
+        return self._store.of(operation.key, Definition(VARIABLE.name, operation.attributes))
 
     def watch(self, operation: Operation, key: ResourceKey) -> None:
         """Drop what an operation alone owns when nothing refers to the operation any more."""

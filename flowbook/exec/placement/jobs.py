@@ -11,7 +11,7 @@ from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.dtypes import float32
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
@@ -109,6 +109,6 @@ def _lies_in_variable(node: Node) -> bool:
 
 def variable_bytes(node: Node) -> int:
     """The memory of the variable that a node owns; nothing if it owns none."""
-    if node.op_def.owns != "variable":
+    if node.op_def.owns != VARIABLE.name:
         return 0
     return size_of(node.attributes["dtype"].size, node.attributes["shape"])

@@ -23,7 +23,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.ops.basis.constants import constant, identity, placeholder
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.rewrite.prune import closure, prune
@@ -113,7 +113,7 @@ def _variables(operations: Sequence[Operation]) -> list[Variable]:
     found: dict[Operation, Variable] = {}
     for operation in operations:
         owner = touched_by(operation)
-        if owner is None or owner.op_def.owns != "variable" or owner is operation:
+        if owner is None or owner.op_def.owns != VARIABLE.name or owner is operation:
             continue
         if operation.op_def.access is Access.WRITE or operation.op_def.reads_as is None:
             raise InvalidArgumentError(

@@ -28,6 +28,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.retag import Retag
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.storing.graph_pb2 import GraphDef, OperationDef, TensorRef
 from flowbook.graph.storing.stored_values import (
     StoredArray,
@@ -335,7 +336,7 @@ class _Reader:
         consumers: dict[Operation, list[Operation]] = {}
         for operation in self._operations:
             for tensor in operation.inputs:
-                if tensor.op.type == "Variable":
+                if tensor.op.op_def.owns == VARIABLE.name:
                     consumers.setdefault(tensor.op, []).append(operation)
         for handle, found in consumers.items():
             # An interrupted construction may have left a handle alone, which is no variable.

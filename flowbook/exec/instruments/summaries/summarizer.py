@@ -30,7 +30,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.storing import files
 
 _NAMED = 3  # Summaries that are named where others are only counted.
@@ -393,7 +393,7 @@ def _uncomputable(operation: Operation, needed: set[Operation], fed: set[Tensor]
                 continue
             seen.add(source)
             definition = source.op_def
-            is_free = definition.is_pure or definition.owns == "variable"
+            is_free = definition.is_pure or definition.owns == VARIABLE.name
             if definition.must_be_fed or not (is_free or definition.access is Access.READ):
                 return source.name
             stack.append(source)

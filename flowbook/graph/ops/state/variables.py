@@ -30,7 +30,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.model.touch import READS, WRITES
+from flowbook.graph.model.touch import READS, VARIABLE, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
@@ -44,7 +44,7 @@ variable_op = OpDef(
     "-> handle: resource",
     attributes={**TYPED, "trainable": True, "initial_digest": ""},
     infer=scalar,
-    owns="variable",
+    owns=VARIABLE.name,
     cost=no_flops,
 )
 
