@@ -1519,6 +1519,12 @@ CHANGES = (
     Change("exec/engine/segment.py", "if (value in dying) is dies:", "if dies:", (GROWTH,)),
     Change(
         "exec/engine/segment.py",
+        "return Stretch(units, dying, other._setting)",
+        "return Stretch(units, dying, self._setting)",
+        (GROWTH,),
+    ),
+    Change(
+        "exec/engine/segment.py",
         "if stretch.runs < RUNS_UNWRITTEN:",
         "if stretch.runs < 1:",
         (GROWTH,),

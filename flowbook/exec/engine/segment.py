@@ -70,9 +70,9 @@ class Stretch:
         return pieces
 
     def joined(self, other: Stretch) -> Stretch:
-        """This stretch and one that follows it."""
+        """This stretch and one that follows it, whose program may have grown from this one's."""
         units, dying = [*self.units, *other.units], [*self._dying, *other._dying]
-        return Stretch(units, dying, self._setting)
+        return Stretch(units, dying, other._setting)
 
     def with_change(self, place: int, value: int, dies: bool) -> Stretch:
         """This stretch, but that a value dies after the unit at that place, or lives on."""

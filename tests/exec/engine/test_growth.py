@@ -448,6 +448,19 @@ def test_what_ran_in_two_programs_is_written_in_the_third(
     assert sizes == [0, 0, 20, 20, 20]
 
 
+def test_large_results_of_what_was_added_are_put_where_their_inputs_lay(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [1 << 14])
+    y = chain(x)
+    feeds = {x: np.ones(1 << 14, np.float32)}
+    for turn in range(3):
+        for _ in range(4):
+            assert sess.run(y, feeds).tolist() == [1.0 + turn] * (1 << 14)
+        y = fb.negative(fb.negative(y) - 1.0)
+    assert prepared == [40, 4, 4]
+
+
 @pytest.mark.parametrize("runs", [1, 3])
 def test_a_value_that_is_needed_longer_than_before(
     sess: fb.Session, prepared: list[int], written: list[int], runs: int
