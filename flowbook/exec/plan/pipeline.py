@@ -267,17 +267,18 @@ def _frame_names(frames: Sequence[Frame]) -> dict[Frame, str]:
 
 def _frozen(node: Node, index: Mapping[Node, int]) -> PlanNode:
     """A node as plain data."""
+    operation = node.operation
     return PlanNode(
         node.inputs,
         node.outputs,
         tuple([index[n] for n in node.after]) if node.after else (),
         node.op_def.key,
         node.attributes,
-        node.operation.dtypes,
-        node.operation.shapes,
+        operation.dtypes,
+        operation.shapes,
         node.owner.key if node.owner is not None else None,
-        node.operation.name,
-        (node.operation.id, *[operation.id for operation in node.joined]),
+        operation.name,
+        (operation.id, *[other.id for other in node.joined]) if node.joined else (operation.id,),
         tuple([index[n] for n in node.behind]) if node.behind else (),
     )
 

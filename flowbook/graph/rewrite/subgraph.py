@@ -108,7 +108,8 @@ class Subgraph:
         instead: for a value of a node that a pass removed the value that replaces it, which may
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
-        equal: the first node of each meaning (`cse.py`).
+        takers: the first node of each type that takes the same values (`cse.py`).
+        equal: of the nodes that share these with another one, the first of each meaning.
         swept: the nodes that were dropped as nothing needed them any more.
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
@@ -132,6 +133,7 @@ class Subgraph:
     node_of: Table[Operation, Node | None] = field(default_factory=dict)
     instead: Table[int, int] = field(default_factory=dict)
     waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
+    takers: Table[Any, Node] = field(default_factory=dict)
     equal: Table[Any, Node] = field(default_factory=dict)
     swept: frozenset[Node] = frozenset()
     is_routed: bool = False
@@ -157,6 +159,7 @@ class Subgraph:
             node_of=grown(self.node_of),
             instead=grown(self.instead),
             waited=grown(self.waited),
+            takers=grown(self.takers),
             equal=grown(self.equal),
             alike=grown(self.alike),
             compared=len(self.constants),
@@ -222,20 +225,22 @@ class Subgraph:
 
     def sweep(self) -> None:
         """Drop new nodes and constants that nothing needs any more."""
-        needed: set[Node] = set()
+        needed: list[Node] = []
+        swept: list[Node] = []
         values: set[int] = set(self.fetches)
         wanted = set(self.targets)
-        new = self.new
-        for node in reversed(new):
+        for node in reversed(self.new):
             # What closes a loop is there for the Merge before it.
-            if node in wanted or node.closes is not None or not values.isdisjoint(node.outputs):
-                needed.add(node)
+            if not values.isdisjoint(node.outputs) or node in wanted or node.closes is not None:
+                needed.append(node)
                 values.update(node.inputs)
-                wanted.update(node.after)
-                wanted.update(node.behind)
-        if len(needed) < len(new):
-            self.swept = self.swept.union([n for n in new if n not in needed])
-            self.nodes[self.start :] = [n for n in new if n in needed]
+                if node.after or node.behind:
+                    wanted.update(node.after, node.behind)
+            else:
+                swept.append(node)
+        if swept:
+            self.swept = self.swept.union(swept)
+            self.nodes[self.start :] = reversed(needed)
         if not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 
