@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -29,7 +30,6 @@ from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
 from flowbook.graph.rewrite.growth import grows
 from flowbook.graph.rewrite.join_products import join_products
-from flowbook.graph.rewrite.layered import Table, grown
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
@@ -53,7 +53,6 @@ class Prepared:
         program: what runs.
         operations: all operations that the signature needs, before rewriting.
         stateful: those of them that own or touch something.
-        sources: the operations that the program's nodes stand for, by their ids.
         went: what became of operations that have no node of their own.
         placement: where everything runs, and why.
         instruments: what has rewritten the program.
@@ -63,10 +62,14 @@ class Prepared:
     program: Program
     operations: Sequence[Operation] = field(repr=False)
     stateful: Sequence[Operation] = field(repr=False)
-    sources: Table[int, Operation] = field(repr=False)
     went: Mapping[Operation, str] = field(repr=False)
     placement: Placement = field(repr=False)
     instruments: tuple[Instrument, ...] = ()
+
+    @cached_property
+    def sources(self) -> Mapping[int, Operation]:
+        """The operations that the program's nodes stand for, and others, by their ids."""
+        return {operation.id: operation for operation in self.operations}
 
 
 class Growing(NamedTuple):
@@ -133,11 +136,6 @@ def grow(
         kinds = [device.kind for device in devices]
         jobs = jobs_of(graph, kinds, AS_BUILT, begun=base.jobs if base is not None else ())
     placement = place_with_homes(graph, devices, placed, settled, jobs=jobs)
-    sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
-    for node in graph.new:
-        sources[node.operation.id] = node.operation
-        for operation in node.joined:
-            sources[operation.id] = operation
     begun = base.part if base is not None else None
     if graph.is_routed:
         part = freeze_frames(graph, placement.default.name)
@@ -160,7 +158,6 @@ def grow(
         program,
         graph.operations,
         graph.stateful,
-        sources,
         graph.went,
         placement,
     )
@@ -302,5 +299,5 @@ def _feed(tensor: Tensor) -> Feed:
     dtype, shape = tensor.dtype, tensor.shape
     if dtype is resource:
         dtype, shape = tensor.op.attributes["dtype"], tensor.op.attributes["shape"]
-    is_known = dtype in INDICES and constant_value(tensor) is not None
+    is_known = dtype.is_integer and dtype in INDICES and constant_value(tensor) is not None
     return Feed(tensor.name, dtype, shape, is_known)

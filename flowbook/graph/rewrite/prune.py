@@ -82,6 +82,7 @@ def prune(
         node = Node(op, op_def, attributes, inputs, tuple(outputs), after)
         if not op_def.is_pure:
             graph.stateful.append(op)
+            graph.touching.append(node)
             _find_owner(graph, node, fed_variables)
         node_of[op] = node
         nodes.append(node)

@@ -94,6 +94,7 @@ class Subgraph:
     Attributes:
         operations: all operations that are needed, before any rewriting.
         stateful: those of them that own or touch something.
+        touching: the nodes of those that are new.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -129,6 +130,7 @@ class Subgraph:
     start: int = 0
     count: int = 0
     stateful: list[Operation] = field(default_factory=list)
+    touching: list[Node] = field(default_factory=list)
     values: Table[Tensor, int] = field(default_factory=dict)
     node_of: Table[Operation, Node | None] = field(default_factory=dict)
     instead: Table[int, int] = field(default_factory=dict)
@@ -148,6 +150,7 @@ class Subgraph:
             self,
             operations=self.operations.copy(),
             stateful=self.stateful.copy(),
+            touching=[],
             fetches=[],
             targets=[],
             nodes=self.nodes.copy(),
