@@ -219,14 +219,10 @@ def _specs(
 ) -> Specs:
     givers = grown(begun.givers)
     givers.update({value: node for node in nodes for value in node.outputs})
-    kinds = {constant.dtype for constant in new_constants.values()}
-    has_narrow = (
-        begun.has_narrow
-        or any(is_narrow(as_dtype(kind)) for kind in kinds)
-        or any(is_narrow(dtype) for dtype, _ in feeds)
-        or any(is_narrow(dtype) for node in nodes for dtype in node.dtypes)
-    )
-    return Specs(feeds, constants, givers, has_narrow)
+    dtypes = [dtype for node in nodes for dtype in node.dtypes]
+    dtypes += [dtype for dtype, _ in feeds]
+    dtypes += map(as_dtype, {constant.dtype for constant in new_constants.values()})
+    return Specs(feeds, constants, givers, begun.has_narrow or any(map(is_narrow, dtypes)))
 
 
 def _unit(

@@ -105,6 +105,8 @@ class Initialisation:
             deadline: when to give up.
         """
         uses = list(_uses(operations))
+        if not uses:
+            return
         for _, variable in uses:
             # A shared container may hold by now what does not fit.
             self._resource(variable)

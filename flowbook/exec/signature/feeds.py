@@ -122,7 +122,7 @@ class Feed:
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         dims = self.shape.dims
-        if dims is None or self.shape.is_compatible_with(shape):
+        if dims is None or dims == shape or self.shape.is_compatible_with(shape):
             return
         if len(dims) != len(shape):
             wrong = f"it has {counted(len(shape), 'dimension')} instead of {len(dims)}"
