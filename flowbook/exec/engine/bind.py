@@ -169,7 +169,7 @@ def bind(
     nodes = part.nodes[len(units) :]
     specs = _specs(feeds, part.constants, constants, nodes, begun.specs)
     types: dict[str, _Found] = {}
-    written = {*begun.written}
+    written: set[str] = set()
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
@@ -184,7 +184,7 @@ def bind(
         _time(units, device)
     traits = begun.traits.joined(_traits(types, nodes))
     count, blank = len(part.constants), _blank(part, known, begun)
-    return Bound(units, known, count, blank, specs, traits, frozenset(written))
+    return Bound(units, known, count, blank, specs, traits, begun.written | written)
 
 
 def _traits(types: Mapping[str, _Found], nodes: Sequence[PlanNode]) -> Traits:

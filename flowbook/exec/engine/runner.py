@@ -119,7 +119,8 @@ class Runner:
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
         nodes = len(bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
-        self._units: list[Unit] = [*bound.units, *[LateFeed((), (p,), ()) for p in late]]
+        arrivals = [LateFeed((), (place,), ()) for place in late]
+        self._units: list[Unit] = [*bound.units, *arrivals] if late else bound.units
         self._waits = traits.waits or bool(late)
         self._is_routed = traits.is_routed
         port = len(program.feeds) - 1 if program.is_parted else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -147,12 +148,11 @@ def grow(
         (part,),
     )
     if len(devices) > 1:
-        where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
+        ordered = sorted(graph.nodes, key=attrgetter("number"))
+        where = [placement.device_of(node.operation).name for node in ordered]
         delays = delays_in(graph, devices, placement, jobs)
-        late = {key: graph.index[node] for key, node in delays.items()}
-        program = partition(
-            program, [where[i] for i in range(len(part.nodes))], late, lossy_values(graph, lossy)
-        )
+        late = {key: node.number for key, node in delays.items()}
+        program = partition(program, where, late, lossy_values(graph, lossy))
     prepared = Prepared(
         signature,
         program,
@@ -192,9 +192,10 @@ def rewrite(graph: Subgraph) -> None:
 
 def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
     """The part that a subgraph is; one that was grown begins with the nodes of its base."""
-    index = graph.index
-    index.update(zip(graph.new, range(graph.start, len(graph.nodes)), strict=True))
-    nodes = [_frozen(node, index) for node in graph.new]
+    new = graph.new
+    for number, node in enumerate(new, graph.start):
+        node.number = number
+    nodes = [_frozen(node) for node in new]
     block = Block((*base.block.nodes, *nodes) if base is not None else tuple(nodes))
     return _part(graph, device, block)
 
@@ -211,14 +212,14 @@ def freeze_frames(graph: Subgraph, device: str) -> Part:
             members.setdefault(frame_of(node.operation.context), [])
     names = _frame_names([frame for frame in members if frame is not None])
     ordered = list(_walked(None, members))
-    numbered = (node for frame in ordered for node in members[frame])
-    graph.index.update(zip(numbered, range(len(graph.nodes)), strict=True))
+    for number, node in enumerate(node for frame in ordered for node in members[frame]):
+        node.number = number
     closing = {node.closes: node.outputs for node in graph.nodes if node.closes is not None}
 
     def block(frame: Frame | None) -> Block:
         nodes = []
         for node in members[frame]:
-            made = _frozen(node, graph.index)
+            made = _frozen(node)
             if node in closing:
                 made = made._replace(inputs=made.inputs + closing[node])
             if node.op_def.retag is Retag.PUSH:
@@ -262,13 +263,13 @@ def _frame_names(frames: Sequence[Frame]) -> dict[Frame, str]:
     return names
 
 
-def _frozen(node: Node, index: Mapping[Node, int]) -> PlanNode:
+def _frozen(node: Node) -> PlanNode:
     """A node as plain data."""
     operation = node.operation
     return PlanNode(
         node.inputs,
         node.outputs,
-        tuple([index[n] for n in node.after]) if node.after else (),
+        tuple([n.number for n in node.after]) if node.after else (),
         node.op_def.key,
         node.attributes,
         operation.dtypes,
@@ -276,12 +277,11 @@ def _frozen(node: Node, index: Mapping[Node, int]) -> PlanNode:
         node.owner.key if node.owner is not None else None,
         operation.name,
         (operation.id, *[other.id for other in node.joined]) if node.joined else (operation.id,),
-        tuple([index[n] for n in node.behind]) if node.behind else (),
+        tuple([n.number for n in node.behind]) if node.behind else (),
     )
 
 
 def _part(graph: Subgraph, device: str, block: Block) -> Part:
-    index = graph.index
     return Part(
         device=device,
         feeds=tuple(range(len(graph.feeds))),
@@ -289,7 +289,7 @@ def _part(graph: Subgraph, device: str, block: Block) -> Part:
         block=block,
         fetches=tuple(graph.fetches),
         ownership=ownership(graph),
-        targets=tuple([index[n] for n in graph.targets]),
+        targets=tuple([n.number for n in graph.targets]),
         constants=graph.constants,
     )
 

@@ -49,7 +49,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         raise InvalidArgumentError(
             f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
         )
-    if not graph.is_feedable(tensor):
+    if tensor in graph.members.unfeedable:
         raise InvalidArgumentError(
             f"feeding {tensor_called(tensor)!r} was prevented", hint="see graph.prevent_feeding"
         )

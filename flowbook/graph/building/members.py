@@ -62,6 +62,7 @@ class Members:
         places: where in the control flow operations are.
         known_shapes: what `tensor.set_shape` said.
         template_calls: the scopes of further calls of templates, each with the first's.
+        unfeedable: the tensors that runs may not feed.
     """
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class Members:
         self.operations: dict[str, Operation] = {}
         self.variables: dict[Operation, Any] = {}
         self.template_calls: dict[str, str] = {}
+        self.unfeedable: weakref.WeakSet[Tensor] = weakref.WeakSet()
         self.values = VariableValues()
         self.unfilled: weakref.WeakSet[Operation] = weakref.WeakSet()
         self.repetition = Repetition()

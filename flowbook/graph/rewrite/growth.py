@@ -90,7 +90,7 @@ def _has(base: Subgraph, value: int) -> bool:
     if value < len(base.feeds) or value in base.constants:
         return True
     node = base.producer.get(value)
-    return node is not None and node in base.index
+    return node is not None and node.number >= 0
 
 
 def _may_follow(base: Subgraph, operation: Operation) -> bool:

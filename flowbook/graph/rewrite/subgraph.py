@@ -41,6 +41,7 @@ class Node:
             backwards in the order, and no pass follows it.
         owner: the operation that owns the resource which it touches or owns, if there is one.
         joined: further operations that it stands for.
+        number: its place in the plan that was made of it; -1 before.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Node:
         "closes",
         "inputs",
         "joined",
+        "number",
         "op_def",
         "operation",
         "outputs",
@@ -76,6 +78,7 @@ class Node:
         self.joined: tuple[Operation, ...] = ()
         self.behind: tuple[Node, ...] = ()
         self.closes: Node | None = None
+        self.number = -1
 
     @property
     def order(self) -> Order | None:
@@ -116,7 +119,6 @@ class Subgraph:
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
         written: the operations that own what its nodes write to (`order_state.py`).
-        index: the number of each node in the plan that was made of it.
     """
 
     operations: list[Operation]
@@ -142,7 +144,6 @@ class Subgraph:
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
     written: frozenset[Operation] = frozenset()
-    index: Table[Node, int] = field(default_factory=dict)
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
@@ -166,7 +167,6 @@ class Subgraph:
             equal=grown(self.equal),
             alike=grown(self.alike),
             compared=len(self.constants),
-            index=grown(self.index),
         )
 
     @property
