@@ -81,6 +81,8 @@ class Initialisation:
             self._retirements = graph.retirements
             self._readers, self._seen = {}, 0
         new = graph.variables_registered(self._seen)
+        if not new:
+            return
         readers = {variable.op: _known_to_read(variable.op) for variable in new}
         self._seen += len(new)
         for reader, read in readers.items():

@@ -9,7 +9,6 @@ happens under the graph's lock.
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 import weakref
@@ -249,9 +248,13 @@ class Members:
 
     def operations_from(self, start: int) -> list[Operation]:
         """The operations whose ids are at least `start`, the latest first."""
+        found: list[Operation] = []
         with self.lock:
-            latest = reversed(self.operations.values())
-            return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+            for operation in reversed(self.operations.values()):
+                if operation.id < start:
+                    break
+                found.append(operation)
+        return found
 
     def as_last_built(self) -> list[Operation]:
         """The operations in the order of the executions that built them last, or built them again.

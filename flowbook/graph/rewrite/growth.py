@@ -65,7 +65,8 @@ def grows(
         if len(new) == MOST_NEW or not _may_follow(base, operation):
             return False
         new.add(operation)
-        _note_touch(operation, reads, writes)
+        if not operation.op_def.is_pure:
+            _note_touch(operation, reads, writes)
         taken += [t for t in operation.inputs if t not in fed]
         stack += operation.control_inputs
     # A read that was built after a write would have to go before it.
