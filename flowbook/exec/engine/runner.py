@@ -543,11 +543,14 @@ class Runner:
         late = list(self.late_units.values())
         return Grouping(self._units, self._part, late, self._is_routed, self._port, self._takes)
 
-    @cached_property
+    @property
     def _lowered(self) -> Sequence[Unit] | None:
         """What runs as code where nothing waits; None if it cannot be written as such."""
-        if not self._is_routed:
-            return self._bound.units
+        return self._lowered_frames if self._is_routed else self._bound.units
+
+    @cached_property
+    def _lowered_frames(self) -> Sequence[Unit] | None:
+        """The same of a program with loops or branches."""
         if any(self._port in unit.inputs for unit in self._units[len(self._part.block.nodes) :]):
             return None  # What crosses in a loop says in which iteration.
         return lowered(self._bound.units, self._part.block, self._part.fetches, self._setting)

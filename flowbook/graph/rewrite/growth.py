@@ -72,7 +72,7 @@ def grows(
     # A read that was built after a write would have to go before it.
     if any(reads.get(owner, 0) > first for owner, first in writes.items()):
         return False
-    return met.issuperset(root for root in roots if root not in new)
+    return met.union(new).issuperset(roots)
 
 
 def _note_touch(
