@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -147,11 +147,9 @@ class Subgraph:
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
-        return replace(
-            self,
+        return Subgraph(
             operations=self.operations.copy(),
-            stateful=self.stateful.copy(),
-            touching=[],
+            feeds=self.feeds,
             fetches=[],
             targets=[],
             nodes=self.nodes.copy(),
@@ -159,14 +157,19 @@ class Subgraph:
             producer=grown(self.producer),
             went=grown(self.went),
             start=len(self.nodes),
+            count=self.count,
+            stateful=self.stateful.copy(),
             values=grown(self.values),
             node_of=grown(self.node_of),
             instead=grown(self.instead),
             waited=grown(self.waited),
             takers=grown(self.takers),
             equal=grown(self.equal),
+            swept=self.swept,
+            is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
+            written=self.written,
         )
 
     @property
