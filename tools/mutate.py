@@ -1150,6 +1150,12 @@ CHANGES = (
     Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
     Change("graph/rewrite/cse.py", "if same not in constants:", "if False:", (GROWTH,)),
+    Change(
+        "graph/rewrite/cse.py",
+        "        one is not None\n        and one.dtype",
+        "        one is None\n        or one.dtype",
+        (GROWTH,),
+    ),
     Change("graph/rewrite/cse.py", "        and one.strides == other.strides\n", "", (REWRITE,)),
     Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
     Change(
