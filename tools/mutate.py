@@ -1147,11 +1147,18 @@ CHANGES = (
         ("exec/plan/test_schedule.py",),
     ),
     Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
-    Change("graph/rewrite/cse.py", "if same in swept:", "if False:", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same in graph.swept:", "if False:", (GROWTH,)),
     Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
     Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
-    Change("graph/rewrite/cse.py", " and same in constants:", ":", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same not in constants:", "if False:", (GROWTH,)),
+    Change(
+        "graph/rewrite/cse.py",
+        "        one is not None\n        and one.dtype",
+        "        one is None\n        or one.dtype",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/cse.py", "        and one.strides == other.strides\n", "", (REWRITE,)),
     Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
     Change(
         "graph/rewrite/layered.py",
@@ -1243,7 +1250,9 @@ CHANGES = (
     Change(
         "graph/rewrite/join_products.py", "[p.outputs[0]] == 1", "[p.outputs[0]] >= 1", (REWRITE,)
     ),
-    Change("graph/rewrite/subgraph.py", "wanted.update(node.after)", "pass", (REWRITE,)),
+    Change(
+        "graph/rewrite/subgraph.py", "wanted.update(node.after, node.behind)", "pass", (REWRITE,)
+    ),
     # Plans
     Change(
         "exec/plan/memory.py",
@@ -1272,8 +1281,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/pipeline.py",
-        "(node.operation.id, *[operation.id for operation in node.joined]),",
-        "(node.operation.id,),",
+        "(operation.id, *[other.id for other in node.joined]) if node.joined else (operation.id,),",
+        "(operation.id,),",
         (PLAN,),
     ),
     Change(
@@ -1519,6 +1528,12 @@ CHANGES = (
         (GROWTH,),
     ),
     Change("exec/engine/segment.py", "if (value in dying) is dies:", "if dies:", (GROWTH,)),
+    Change(
+        "exec/engine/segment.py",
+        "return Stretch(units, dying, other._setting)",
+        "return Stretch(units, dying, self._setting)",
+        (GROWTH,),
+    ),
     Change(
         "exec/engine/segment.py",
         "if stretch.runs < RUNS_UNWRITTEN:",

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.recording import Place, timed, timed_until_report
@@ -37,17 +39,30 @@ _HOST = Cpu()
 
 
 class Specs(NamedTuple):
-    """What is known of values before the step, by value.
+    """What is known of values before the step.
 
     Attributes:
-        dtypes: of all values.
-        shapes: what is known of theirs.
-        has_narrow: whether one of them is of a dtype that is not always computed in.
+        feeds: the dtypes, and the known shapes, of the first values.
+        constants: the values that are known.
+        givers: for each of the others the node that gives it.
+        has_narrow: whether a value is of a dtype that is not always computed in.
     """
 
-    dtypes: Table[int, DType]
-    shapes: Table[int, Shape]
+    feeds: Sequence[tuple[DType, Shape]]
+    constants: Mapping[int, np.ndarray[Any, Any]]
+    givers: Table[int, PlanNode]
     has_narrow: bool
+
+    def of(self, value: int) -> tuple[DType, Shape]:
+        """The dtype of a value, and what is known of its shape."""
+        if value < len(self.feeds):
+            return self.feeds[value]
+        constant = self.constants.get(value)
+        if constant is not None:
+            return as_dtype(constant.dtype), Shape.of(constant.shape)
+        node = self.givers[value]
+        port = node.outputs.index(value)
+        return node.dtypes[port], node.shapes[port]
 
 
 class Traits(NamedTuple):
@@ -83,7 +98,7 @@ class Bound(NamedTuple):
         known: constants and handles, by value.
         constants: how many of these are constants.
         blank: a place for each value; those that are known are there.
-        specs: the dtypes and the known shapes of all values.
+        specs: what is known of all values.
         traits: what there is among its kernels.
         written: the containers in which a kernel writes variables.
     """
@@ -97,11 +112,21 @@ class Bound(NamedTuple):
     written: frozenset[str]
 
 
-NOTHING = Bound([], {}, 0, [], Specs({}, {}, False), Traits(), frozenset())
+NOTHING = Bound([], {}, 0, [], Specs((), {}, {}, False), Traits(), frozenset())
 
 
 class _Found(NamedTuple):
-    """What all nodes of one type share."""
+    """What all nodes of one type share.
+
+    Attributes:
+        op_def: the type.
+        function: its kernel, if it has one.
+        attributes: those that the kernel takes.
+        call: how that is called.
+        has_special: whether another kernel may be for some of them.
+        kind: of their units.
+        plain: the kernel, where units differ in nothing but their nodes.
+    """
 
     op_def: OpDef[Any]
     function: Callable[..., Any] | None
@@ -109,6 +134,7 @@ class _Found(NamedTuple):
     call: Call
     has_special: bool
     kind: type[Kernel]
+    plain: Callable[..., Any] | None
 
 
 def bind(
@@ -141,21 +167,24 @@ def bind(
         stays = device.check(constant) or value in part.on_host
         known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
-    specs = _specs(feeds, constants, nodes, begun.specs)
+    specs = _specs(feeds, part.constants, constants, nodes, begun.specs)
     types: dict[str, _Found] = {}
-    written = {*begun.written}
+    written: set[str] = set()
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
             found = types[node.type] = _find(op_keyed(node.type), device)
-        units.append(_unit(index, node, found, device, store, known, specs))
-        if found.op_def.access is Access.WRITE and node.key is not None:
+        if found.plain is not None and not specs.has_narrow:
+            units.append(Kernel(index, node, found.plain, device, (), _NO_ATTRIBUTES, found.call))
+        else:
+            units.append(_unit(index, node, found, device, store, known, specs))
+        if node.key is not None and found.op_def.access is Access.WRITE:
             written.add(node.key.container)
     if is_timed:
         _time(units, device)
     traits = begun.traits.joined(_traits(types, nodes))
     count, blank = len(part.constants), _blank(part, known, begun)
-    return Bound(units, known, count, blank, specs, traits, frozenset(written))
+    return Bound(units, known, count, blank, specs, traits, begun.written | written)
 
 
 def _traits(types: Mapping[str, _Found], nodes: Sequence[PlanNode]) -> Traits:
@@ -184,19 +213,16 @@ def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:
 def _specs(
     feeds: Sequence[tuple[DType, Shape]],
     constants: Mapping[int, Any],
+    new_constants: Mapping[int, Any],
     nodes: Sequence[PlanNode],
     begun: Specs,
 ) -> Specs:
-    dtypes, shapes = grown(begun.dtypes), grown(begun.shapes)
-    has_narrow = begun.has_narrow
-    new = [(value, *spec) for value, spec in enumerate(feeds)]
-    new += [(v, as_dtype(c.dtype), Shape.of(c.shape)) for v, c in constants.items()]
-    for node in nodes:
-        new += zip(node.outputs, node.dtypes, node.shapes, strict=False)
-    for value, dtype, shape in new:
-        dtypes[value], shapes[value] = dtype, shape
-        has_narrow = has_narrow or is_narrow(dtype)
-    return Specs(dtypes, shapes, has_narrow)
+    givers = grown(begun.givers)
+    givers.update({value: node for node in nodes for value in node.outputs})
+    dtypes = [dtype for node in nodes for dtype in node.dtypes]
+    dtypes += [dtype for dtype, _ in feeds]
+    dtypes += map(as_dtype, {constant.dtype for constant in new_constants.values()})
+    return Specs(feeds, constants, givers, begun.has_narrow or any(map(is_narrow, dtypes)))
 
 
 def _unit(
@@ -220,14 +246,12 @@ def _unit(
         return Handle(node, *leading)
     function = found.function
     call = found.call
-    if found.has_special:
-        dtypes = [specs.dtypes[v] for v in node.inputs]
-        shapes = [specs.shapes[v] for v in node.inputs]
-        function = (
-            kernel_for(op_def, device.kind, Asked(dtypes, shapes, node.attributes)) or function
-        )
-    if specs.has_narrow:
-        dtypes = [specs.dtypes[v] for v in node.inputs]
+    if found.has_special or specs.has_narrow:
+        given = [specs.of(v) for v in node.inputs]
+        dtypes = [dtype for dtype, _ in given]
+        if found.has_special:
+            asked = Asked(dtypes, [shape for _, shape in given], node.attributes)
+            function = kernel_for(op_def, device.kind, asked) or function
         function = widened(op_def, dtypes, node.dtypes, function)
     if function is not found.function:
         call = call._replace(expression=None)
@@ -293,7 +317,10 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
     is_users = any(kernel.is_users for kernel in registered)
     function = kernel_for(op_def, device.kind)
     attributes = op_def.kernel_attributes(function) if function is not None else []
+    has_special = bool(registered) and not is_users
     kind: type[Kernel] = AsyncKernel if op_def.is_async else Kernel
+    kind = Router if op_def.is_router else kind
+    is_plain = kind is Kernel and op_def is not fetch_op and op_def.owns is None
     return _Found(
         op_def,
         function,
@@ -310,8 +337,9 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
             and any(out.token in op_def.attributes for out in op_def.outputs),
             op_def.is_identity,
         ),
-        bool(registered) and not is_users,
-        Router if op_def.is_router else kind,
+        has_special,
+        kind,
+        function if is_plain and not attributes and not has_special else None,
     )
 
 

@@ -81,6 +81,8 @@ class Initialisation:
             self._retirements = graph.retirements
             self._readers, self._seen = {}, 0
         new = graph.variables_registered(self._seen)
+        if not new:
+            return
         readers = {variable.op: _known_to_read(variable.op) for variable in new}
         self._seen += len(new)
         for reader, read in readers.items():
@@ -105,6 +107,8 @@ class Initialisation:
             deadline: when to give up.
         """
         uses = list(_uses(operations))
+        if not uses:
+            return
         for _, variable in uses:
             # A shared container may hold by now what does not fit.
             self._resource(variable)

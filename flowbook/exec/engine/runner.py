@@ -119,11 +119,14 @@ class Runner:
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
         nodes = len(bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
-        self._units: list[Unit] = [*bound.units, *[LateFeed((), (p,), ()) for p in late]]
+        arrivals = [LateFeed((), (place,), ()) for place in late]
+        self._units: list[Unit] = [*bound.units, *arrivals] if late else bound.units
         self._waits = traits.waits or bool(late)
         self._is_routed = traits.is_routed
         port = len(program.feeds) - 1 if program.is_parted else None
         self._port = part.feeds.index(port) if port in part.feeds else None
+        # Whether nothing of a step waits, branches or meets others: it needs no state machine.
+        self._is_straight = not self._waits and not self._is_routed and self._port is None
         self._has_users_kernels = traits.has_users_kernels
         self._on_device = device.run
         # What generated code gives is the caller's.
@@ -291,11 +294,20 @@ class Runner:
             self._first_tally = step.tally  # The code itself may go.
             timed = () if deadline is None else (deadline,)
             return list(self._call(step, feeds, *timed))
+        if self._is_straight:
+            return self._run_straight(self._segment, feeds, deadline)
         return self._execute(self._segments, feeds, deadline)
 
     def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
         """Run one step region by region, with asynchronous kernels between them."""
+        if self._is_straight:
+            return self._run_straight(self._region, feeds, deadline)
         return self._execute(self._regions, feeds, deadline)
+
+    def _run_straight(self, unit: Unit, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
+        """Run a step that is one unit, which gives what is fetched."""
+        values = self._values(feeds, deadline)
+        return self._given(self.fail_as_step(unit.run, values))
 
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
@@ -316,7 +328,11 @@ class Runner:
         if execution.has_waited:
             self._untried = max(1, self._untried)
         self._keep_tally(structure, execution)
-        found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
+        return self._given([execution.values[value] for value in self._part.fetches])
+
+    def _given(self, values: Sequence[Any]) -> list[Any]:
+        """What a step returns, of the values that are fetched."""
+        found = [self._finished(value, place) for place, value in enumerate(values)]
         if self._has_users_kernels:
             self._check_fetched(found)
         return self._brought(found)
@@ -419,7 +435,7 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        self.fail_as_step(partial(execution.advance, has_all))
+        self.fail_as_step(execution.advance, has_all)
         self.keep_tally_of(execution)
 
     def keep_tally_of(self, execution: Execution) -> None:
@@ -434,10 +450,10 @@ class Runner:
             if node.sources[:1] == (operation,)
         )
 
-    def fail_as_step(self, function: Callable[[], Any]) -> Any:
+    def fail_as_step(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            return self._on_device(function)
+            return self._on_device(function, arguments)
         except Exception as error:
             if is_interruption(error):
                 raise
@@ -457,7 +473,8 @@ class Runner:
         Raises:
             StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
-        found = self._brought([self._finished(execution, place)])[0]
+        value = execution.values[self._part.fetches[place]]
+        found = self._brought([self._finished(value, place)])[0]
         if found is not None and execution.account is not None:
             execution.account.show(self._producer(place))
         return found
@@ -466,10 +483,9 @@ class Runner:
         """Fetched values in host memory, of a device that fetches them together."""
         if not self._device.fetches_together:
             return found
-        return self.fail_as_step(partial(self._device.fetch_all, found))  # type: ignore[no-any-return]
+        return self.fail_as_step(self._device.fetch_all, found)  # type: ignore[no-any-return]
 
-    def _finished(self, execution: Execution, place: int) -> Any:
-        value = execution.values[self._part.fetches[place]]
+    def _finished(self, value: Any, place: int) -> Any:
         if value is DEAD:
             error = InvalidArgumentError(
                 "it has no value in this step: it belongs to a branch that was not taken",
@@ -533,11 +549,14 @@ class Runner:
         late = list(self.late_units.values())
         return Grouping(self._units, self._part, late, self._is_routed, self._port, self._takes)
 
-    @cached_property
+    @property
     def _lowered(self) -> Sequence[Unit] | None:
         """What runs as code where nothing waits; None if it cannot be written as such."""
-        if not self._is_routed:
-            return self._bound.units
+        return self._lowered_frames if self._is_routed else self._bound.units
+
+    @cached_property
+    def _lowered_frames(self) -> Sequence[Unit] | None:
+        """The same of a program with loops or branches."""
         if any(self._port in unit.inputs for unit in self._units[len(self._part.block.nodes) :]):
             return None  # What crosses in a loop says in which iteration.
         return lowered(self._bound.units, self._part.block, self._part.fetches, self._setting)
@@ -552,13 +571,18 @@ class Runner:
         return Segment(self._lowered, (), fetches, (), deadline, self._setting, begun)
 
     @cached_property
+    def _region(self) -> Region:
+        """All units, of a program that never waits, as generated code."""
+        return Region(self._segment)
+
+    @cached_property
     def _regions(self) -> Structure:
-        """The same as generated code."""
+        """The program as generated code, and what waits between it."""
         if self._waits:
             return self._grouping.structure(self._setting, is_first=False)
         if self._lowered is None:
             return self._reference
-        return self._alone(Region(self._segment))
+        return self._alone(self._region)
 
     def _alone(self, unit: Unit) -> Structure:
         """The program as a single unit, which waits for nothing."""

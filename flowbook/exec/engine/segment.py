@@ -70,9 +70,9 @@ class Stretch:
         return pieces
 
     def joined(self, other: Stretch) -> Stretch:
-        """This stretch and one that follows it."""
+        """This stretch and one that follows it, whose program may have grown from this one's."""
         units, dying = [*self.units, *other.units], [*self._dying, *other._dying]
-        return Stretch(units, dying, self._setting)
+        return Stretch(units, dying, other._setting)
 
     def with_change(self, place: int, value: int, dies: bool) -> Stretch:
         """This stretch, but that a value dies after the unit at that place, or lives on."""
@@ -134,13 +134,15 @@ class Stretch:
         self.runs += 1
 
 
-def _until(units: Sequence[Unit]) -> list[int]:
+def _until(units: Sequence[Unit]) -> Sequence[int]:
     """For each unit the last one that has to be in a stretch with it.
 
     What is made in a branch may have no value where that ends, until what runs on the other side
     has made it too, or nothing on this side needs it any more.
     """
     branches = [index for index, unit in enumerate(units) if isinstance(unit, Branches)]
+    if not branches:
+        return range(len(units))
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for index in branches:
@@ -206,9 +208,8 @@ class Segment(Unit):
         last_use, stretches = self._last_use, self.stretches
         starts = list(accumulate([len(stretch.units) for stretch in stretches], initial=0))
         start = starts.pop()
-        new: dict[int, int] = {}
-        for index in range(start, len(units)):
-            unit = units[index]
+        added, new = units[start:], dict[int, int]()
+        for index, unit in enumerate(added, start):
             if not isinstance(unit, Handle):
                 for value in unit.outputs:
                     new[value] = index
@@ -223,10 +224,11 @@ class Segment(Unit):
             dies = value not in new and value not in kept
             stretches[number] = stretches[number].with_change(place - starts[number], value, dies)
         last_use.update(new)
-        dying: list[tuple[int, ...]] = [()] * (len(units) - start)
-        for value in new.keys() - kept:
-            dying[new[value] - start] += (value,)
-        tail = Stretch(units[start:], dying, setting)
+        dying: list[tuple[int, ...]] = [()] * len(added)
+        for value, index in new.items():
+            if value not in kept:
+                dying[index - start] += (value,)
+        tail = Stretch(added, dying, setting)
         # So that there are few, each is longer than what was added to it.
         while stretches and len(stretches[-1].units) <= len(tail.units) <= LONGEST // 2:
             tail = stretches.pop().joined(tail)

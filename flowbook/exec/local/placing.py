@@ -67,7 +67,8 @@ class Placing:
     def _settled(self) -> Settled:
         """What holds already."""
         with self._programs.lock:
-            return Settled(dict(self._store.homes), dict(self._moved), self._is_soft)
+            moved = dict(self._moved) if self._moved else {}
+            return Settled(dict(self._store.homes), moved, self._is_soft)
 
     @property
     def _lossy_tensors(self) -> Lossy:

@@ -51,15 +51,18 @@ def groups_of(
     settled: Settled,
 ) -> list[Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
-    able = _Able(devices)
     if len(devices) == 1:
         together, nodes = colocated(graph.operations), []
     else:
         together, nodes = inseparable(graph, settled.homes), graph.new
+    groups = together.groups()
+    if not groups:
+        return []
+    able = _Able(devices)
     definitions = {node.operation: node.op_def for node in nodes}
     everywhere = Group((), range(len(devices)), "", {})
     found = []
-    for operations in together.groups():
+    for operations in groups:
         own = [(op, definitions[op]) for op in operations if op in definitions]
         is_free = not any(
             op.device or op.key in settled.homes or op in settled.moved for op in operations

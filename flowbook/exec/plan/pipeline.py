@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -29,7 +31,6 @@ from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
 from flowbook.graph.rewrite.growth import grows
 from flowbook.graph.rewrite.join_products import join_products
-from flowbook.graph.rewrite.layered import Table, grown
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
@@ -53,7 +54,6 @@ class Prepared:
         program: what runs.
         operations: all operations that the signature needs, before rewriting.
         stateful: those of them that own or touch something.
-        sources: the operations that the program's nodes stand for, by their ids.
         went: what became of operations that have no node of their own.
         placement: where everything runs, and why.
         instruments: what has rewritten the program.
@@ -63,10 +63,14 @@ class Prepared:
     program: Program
     operations: Sequence[Operation] = field(repr=False)
     stateful: Sequence[Operation] = field(repr=False)
-    sources: Table[int, Operation] = field(repr=False)
     went: Mapping[Operation, str] = field(repr=False)
     placement: Placement = field(repr=False)
     instruments: tuple[Instrument, ...] = ()
+
+    @cached_property
+    def sources(self) -> Mapping[int, Operation]:
+        """The operations that the program's nodes stand for, and others, by their ids."""
+        return {operation.id: operation for operation in self.operations}
 
 
 class Growing(NamedTuple):
@@ -133,11 +137,6 @@ def grow(
         kinds = [device.kind for device in devices]
         jobs = jobs_of(graph, kinds, AS_BUILT, begun=base.jobs if base is not None else ())
     placement = place_with_homes(graph, devices, placed, settled, jobs=jobs)
-    sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
-    for node in graph.new:
-        sources[node.operation.id] = node.operation
-        for operation in node.joined:
-            sources[operation.id] = operation
     begun = base.part if base is not None else None
     if graph.is_routed:
         part = freeze_frames(graph, placement.default.name)
@@ -149,18 +148,16 @@ def grow(
         (part,),
     )
     if len(devices) > 1:
-        where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
+        ordered = sorted(graph.nodes, key=attrgetter("number"))
+        where = [placement.device_of(node.operation).name for node in ordered]
         delays = delays_in(graph, devices, placement, jobs)
-        late = {key: graph.index[node] for key, node in delays.items()}
-        program = partition(
-            program, [where[i] for i in range(len(part.nodes))], late, lossy_values(graph, lossy)
-        )
+        late = {key: node.number for key, node in delays.items()}
+        program = partition(program, where, late, lossy_values(graph, lossy))
     prepared = Prepared(
         signature,
         program,
         graph.operations,
         graph.stateful,
-        sources,
         graph.went,
         placement,
     )
@@ -195,9 +192,10 @@ def rewrite(graph: Subgraph) -> None:
 
 def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
     """The part that a subgraph is; one that was grown begins with the nodes of its base."""
-    index = graph.index
-    index.update(zip(graph.new, range(graph.start, len(graph.nodes)), strict=True))
-    nodes = [_frozen(node, index) for node in graph.new]
+    new = graph.new
+    for number, node in enumerate(new, graph.start):
+        node.number = number
+    nodes = [_frozen(node) for node in new]
     block = Block((*base.block.nodes, *nodes) if base is not None else tuple(nodes))
     return _part(graph, device, block)
 
@@ -214,14 +212,14 @@ def freeze_frames(graph: Subgraph, device: str) -> Part:
             members.setdefault(frame_of(node.operation.context), [])
     names = _frame_names([frame for frame in members if frame is not None])
     ordered = list(_walked(None, members))
-    numbered = (node for frame in ordered for node in members[frame])
-    graph.index.update(zip(numbered, range(len(graph.nodes)), strict=True))
+    for number, node in enumerate(node for frame in ordered for node in members[frame]):
+        node.number = number
     closing = {node.closes: node.outputs for node in graph.nodes if node.closes is not None}
 
     def block(frame: Frame | None) -> Block:
         nodes = []
         for node in members[frame]:
-            made = _frozen(node, graph.index)
+            made = _frozen(node)
             if node in closing:
                 made = made._replace(inputs=made.inputs + closing[node])
             if node.op_def.retag is Retag.PUSH:
@@ -265,25 +263,25 @@ def _frame_names(frames: Sequence[Frame]) -> dict[Frame, str]:
     return names
 
 
-def _frozen(node: Node, index: Mapping[Node, int]) -> PlanNode:
+def _frozen(node: Node) -> PlanNode:
     """A node as plain data."""
+    operation = node.operation
     return PlanNode(
         node.inputs,
         node.outputs,
-        tuple([index[n] for n in node.after]) if node.after else (),
+        tuple([n.number for n in node.after]) if node.after else (),
         node.op_def.key,
         node.attributes,
-        node.operation.dtypes,
-        node.operation.shapes,
+        operation.dtypes,
+        operation.shapes,
         node.owner.key if node.owner is not None else None,
-        node.operation.name,
-        (node.operation.id, *[operation.id for operation in node.joined]),
-        tuple([index[n] for n in node.behind]) if node.behind else (),
+        operation.name,
+        (operation.id, *[other.id for other in node.joined]) if node.joined else (operation.id,),
+        tuple([n.number for n in node.behind]) if node.behind else (),
     )
 
 
 def _part(graph: Subgraph, device: str, block: Block) -> Part:
-    index = graph.index
     return Part(
         device=device,
         feeds=tuple(range(len(graph.feeds))),
@@ -291,7 +289,7 @@ def _part(graph: Subgraph, device: str, block: Block) -> Part:
         block=block,
         fetches=tuple(graph.fetches),
         ownership=ownership(graph),
-        targets=tuple([index[n] for n in graph.targets]),
+        targets=tuple([n.number for n in graph.targets]),
         constants=graph.constants,
     )
 
@@ -301,5 +299,5 @@ def _feed(tensor: Tensor) -> Feed:
     dtype, shape = tensor.dtype, tensor.shape
     if dtype is resource:
         dtype, shape = tensor.op.attributes["dtype"], tensor.op.attributes["shape"]
-    is_known = dtype in INDICES and constant_value(tensor) is not None
+    is_known = dtype.is_integer and dtype in INDICES and constant_value(tensor) is not None
     return Feed(tensor.name, dtype, shape, is_known)

@@ -13,7 +13,7 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 def schedule(graph: Subgraph) -> None:
     """Bring the nodes into the order in which they run, which obeys all edges if theirs does."""
-    if any(node.op_def.access is Access.WRITE for node in graph.new):
+    if any(node.op_def.access is Access.WRITE for node in graph.touching):
         _write_late(graph)
     if any(node.op_def.runs_early for node in graph.new):
         _make_room_early(graph)

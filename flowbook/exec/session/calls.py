@@ -82,7 +82,8 @@ class Calls:
     def call(self, fetches: Any, keys: Sequence[Any]) -> Call:
         """The call of fetches and of what is fed, which is not remembered."""
         flat, specs, signature = asked(self._graph, fetches, keys)
-        warn_of_unasked_values(self._graph, fetches)
+        if flat.targets:
+            warn_of_unasked_values(self._graph, fetches)
         prepared = self._master.prepare(signature, self.instruments.rewriting)
         is_stale = check_stale(prepared.operations, signature.feeds)
         run = self.instruments.running(self._master, prepared)

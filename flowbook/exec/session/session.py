@@ -692,7 +692,7 @@ class Session:
         """
         with self._lock:
             self._check_open()
-            version, retirements = self.graph.version, self.graph.retirements
+            version, retirements = self._members.version, self._members.retirements
             self._master.extend()
             self._holdings.resume(self._before)
             check_repetition(self.graph)

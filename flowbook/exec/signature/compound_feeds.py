@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 def has_compound(keys: Iterable[Any] | None) -> bool:
     """Whether one of the keys of feeds stands for several tensors."""
-    return keys is not None and any(isinstance(key, _COMPOUND) for key in keys)
+    return any(isinstance(key, _COMPOUND) for key in keys or ())
 
 
 def expanded_keys(keys: Iterable[Any]) -> list[Any]:
@@ -36,9 +36,11 @@ def expanded_keys(keys: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for key in keys:
         if isinstance(key, tuple):
-            found.extend(expanded_keys(key))
+            found += expanded_keys(key)
+        elif isinstance(key, _SPARSE):
+            found += _parts(key)
         else:
-            found.extend(_parts(key) if isinstance(key, _SPARSE) else (key,))
+            found.append(key)
     return found
 
 

@@ -49,7 +49,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         raise InvalidArgumentError(
             f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
         )
-    if not graph.is_feedable(tensor):
+    if tensor in graph.members.unfeedable:
         raise InvalidArgumentError(
             f"feeding {tensor_called(tensor)!r} was prevented", hint="see graph.prevent_feeding"
         )
@@ -122,7 +122,7 @@ class Feed:
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         dims = self.shape.dims
-        if dims is None or self.shape.is_compatible_with(shape):
+        if dims is None or dims == shape or self.shape.is_compatible_with(shape):
             return
         if len(dims) != len(shape):
             wrong = f"it has {counted(len(shape), 'dimension')} instead of {len(dims)}"

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
-from weakref import WeakSet
 
 from flowbook.graph.building import adoption
 from flowbook.graph.building.blocks import Block, innermost
@@ -101,7 +100,6 @@ class Graph:
         self.site, self.lock, self.values = members.site, members.lock, members.values
         self.places, self.known_shapes = members.places, members.known_shapes
         self._thread = _ThreadState()
-        self._unfeedable: WeakSet[Tensor] = WeakSet()
 
     @property
     def version(self) -> int:
@@ -365,11 +363,11 @@ class Graph:
         Raises:
             InvalidTypeError: if it is neither.
         """
-        self._unfeedable.add(self._fed_by(tensor))
+        self.members.unfeedable.add(self._fed_by(tensor))
 
     def is_feedable(self, tensor: Any) -> bool:
         """Whether runs may feed a tensor or variable."""
-        return self._fed_by(tensor) not in self._unfeedable
+        return self._fed_by(tensor) not in self.members.unfeedable
 
     def _fed_by(self, item: Any) -> Tensor:
         tensor = getattr(item, "handle", item)

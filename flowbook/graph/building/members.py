@@ -9,7 +9,6 @@ happens under the graph's lock.
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 import weakref
@@ -62,6 +61,7 @@ class Members:
         places: where in the control flow operations are.
         known_shapes: what `tensor.set_shape` said.
         template_calls: the scopes of further calls of templates, each with the first's.
+        unfeedable: the tensors that runs may not feed.
     """
 
     def __init__(self) -> None:
@@ -73,6 +73,7 @@ class Members:
         self.operations: dict[str, Operation] = {}
         self.variables: dict[Operation, Any] = {}
         self.template_calls: dict[str, str] = {}
+        self.unfeedable: weakref.WeakSet[Tensor] = weakref.WeakSet()
         self.values = VariableValues()
         self.unfilled: weakref.WeakSet[Operation] = weakref.WeakSet()
         self.repetition = Repetition()
@@ -247,9 +248,13 @@ class Members:
 
     def operations_from(self, start: int) -> list[Operation]:
         """The operations whose ids are at least `start`, the latest first."""
+        found: list[Operation] = []
         with self.lock:
-            latest = reversed(self.operations.values())
-            return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+            for operation in reversed(self.operations.values()):
+                if operation.id < start:
+                    break
+                found.append(operation)
+        return found
 
     def as_last_built(self) -> list[Operation]:
         """The operations in the order of the executions that built them last, or built them again.

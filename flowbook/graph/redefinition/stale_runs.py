@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.errors import (
@@ -114,7 +114,7 @@ def _heard_outside_cells(operations: Collection[Operation]) -> list[frozenset[st
 
 
 def check_feeds(
-    fetches: Collection[Tensor], targets: Collection[Operation], feeds: Collection[Tensor]
+    fetches: Collection[Tensor], targets: Collection[Operation], feeds: Sequence[Tensor]
 ) -> None:
     """Refuse a feed that misses its aim because a cell redefined the tensor.
 
@@ -128,7 +128,7 @@ def check_feeds(
     Raises:
         FailedPreconditionError: naming the cells to re-run, or what to feed.
     """
-    if not any(tensor.graph.retirements for tensor in feeds):
+    if not feeds or not feeds[0].graph.retirements:
         return
     operations = _needed(fetches, targets, feeds)
     taken = {tensor for operation in operations for tensor in operation.inputs}.union(fetches)

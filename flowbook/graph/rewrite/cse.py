@@ -7,8 +7,9 @@ preceding writes are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from flowbook.graph.model.attributes import hashable
 from flowbook.graph.model.retag import Retag
@@ -21,12 +22,10 @@ SMALL = 256
 
 def merge_common(graph: Subgraph) -> None:
     """Let the first of equal nodes stand for all of them."""
-    first = graph.equal
+    takers = graph.takers
     kept: list[Node] = []
     values = _equal_constants(graph)
     merged: dict[Node, tuple[Node, ...]] = {}
-    attribute_keys: dict[int, Any] = {}
-    swept = graph.swept
     for node in graph.new:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
@@ -36,14 +35,10 @@ def merge_common(graph: Subgraph) -> None:
         if node.behind and merged:
             node.behind = tuple(dict.fromkeys([merged.get(n, (n,))[0] for n in node.behind]))
         if _is_mergeable(node):
-            attributes = attribute_keys.get(id(node.attributes))
-            if attributes is None:
-                attributes = attribute_keys[id(node.attributes)] = _hashable(node.attributes)
-            key = _meaning(node, attributes)
-            same = first.setdefault(key, node)
-            if same in swept:
-                first[key] = node
-            elif same is not node:
+            # Few take what another of their type takes: the rest is asked of these alone.
+            alike = takers.setdefault(_taking(node), node)
+            same = node if alike is node else _first(graph, alike, node)
+            if same is not node:
                 values.update(zip(node.outputs, same.outputs, strict=True))
                 merged[node] = (same,)
                 went = f"merged into {same.operation.name!r}, which is the same"
@@ -56,21 +51,39 @@ def merge_common(graph: Subgraph) -> None:
 
 def is_there(graph: Subgraph, node: Node) -> bool:
     """Whether a node would be merged into one that a subgraph has already."""
-    same = graph.equal.get(_meaning(node, _hashable(node.attributes)))
-    return same is not None and same not in graph.swept
+    alike = graph.takers.get(_taking(node))
+    if alike is None:
+        return False
+    meaning = _meaning(node)
+    same = graph.equal.get(meaning, alike)
+    return same not in graph.swept and _meaning(same) == meaning
 
 
-def _hashable(attributes: Mapping[str, Any]) -> Any:
-    return tuple([(k, hashable(v)) for k, v in attributes.items()])
+def _first(graph: Subgraph, alike: Node, node: Node) -> Node:
+    """The first node that means what one does, which takes what another of its type takes."""
+    first, meaning = graph.equal, _meaning(node)
+    first.setdefault(_meaning(alike), alike)
+    same = first.setdefault(meaning, node)
+    if same in graph.swept:
+        same = first[meaning] = node
+    return same
 
 
-def _meaning(node: Node, attributes: Any) -> Any:
+def _taking(node: Node) -> tuple[int, ...]:
+    """What is equal for nodes of one type that take the same values.
+
+    Garbage collection passes by what holds numbers alone.
+    """
+    return (id(node.op_def), *node.inputs)
+
+
+def _meaning(node: Node) -> Any:
     """What is equal for equal nodes."""
     operation = node.operation
     return (
         node.op_def,
         node.inputs,
-        attributes,
+        tuple([(k, hashable(v)) for k, v in node.attributes.items()]),
         node.after and frozenset(node.after),
         node.behind and frozenset(node.behind),
         operation.context if node.op_def.is_router else None,
@@ -81,7 +94,7 @@ def _meaning(node: Node, attributes: Any) -> Any:
 
 def _is_mergeable(node: Node) -> bool:
     op_def = node.op_def
-    if op_def.fires_on_any or op_def.retag in (Retag.INCREMENT, Retag.POP):
+    if op_def.is_router and (op_def.fires_on_any or op_def.retag in (Retag.INCREMENT, Retag.POP)):
         return False  # Two loops may begin with the same values.
     if op_def.gives_variant:
         return False  # Who reads an array may let go of what is read.
@@ -103,10 +116,23 @@ def _equal_constants(graph: Subgraph) -> dict[int, int]:
     for value in since(constants, graph.compared):
         array = constants[value]
         if array.nbytes <= SMALL and not array.dtype.hasobject:
-            key = array.dtype, array.shape, array.strides, array.tobytes()
-            same = first.get(key)
-            if same is not None and same in constants:
+            bits = array.tobytes()
+            same = first.setdefault(bits, value)
+            if same != value and not _are_laid_out_alike(constants.get(same), array):
+                key = array.dtype, array.shape, array.strides, bits
+                same = first.setdefault(key, value)
+                if same not in constants:
+                    same = first[key] = value
+            if same != value:
                 values[value] = same
-            else:
-                first[key] = value
     return values
+
+
+def _are_laid_out_alike(one: np.ndarray[Any, Any] | None, other: np.ndarray[Any, Any]) -> bool:
+    """Whether the same bits mean the same; if the first one is still there."""
+    return (
+        one is not None
+        and one.dtype == other.dtype
+        and one.strides == other.strides
+        and one.shape == other.shape
+    )

@@ -65,13 +65,14 @@ def grows(
         if len(new) == MOST_NEW or not _may_follow(base, operation):
             return False
         new.add(operation)
-        _note_touch(operation, reads, writes)
+        if not operation.op_def.is_pure:
+            _note_touch(operation, reads, writes)
         taken += [t for t in operation.inputs if t not in fed]
         stack += operation.control_inputs
     # A read that was built after a write would have to go before it.
     if any(reads.get(owner, 0) > first for owner, first in writes.items()):
         return False
-    return met.issuperset(root for root in roots if root not in new)
+    return met.union(new).issuperset(roots)
 
 
 def _note_touch(
@@ -90,7 +91,7 @@ def _has(base: Subgraph, value: int) -> bool:
     if value < len(base.feeds) or value in base.constants:
         return True
     node = base.producer.get(value)
-    return node is not None and node in base.index
+    return node is not None and node.number >= 0
 
 
 def _may_follow(base: Subgraph, operation: Operation) -> bool:

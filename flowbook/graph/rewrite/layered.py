@@ -79,9 +79,9 @@ def grown(table: Table[K, V]) -> Table[K, V]:
     What was added to a table is copied, and what that began with is not: so the first is kept much
     smaller than the second. From time to time one table is made of both.
     """
-    if not table:
-        return {}
-    return table.grown() if isinstance(table, Layered) else Layered(table, {})
+    if isinstance(table, Layered):
+        return table.grown()
+    return Layered(table, {}) if table else {}
 
 
 def since(table: Mapping[K, V], count: int) -> Iterator[K]:

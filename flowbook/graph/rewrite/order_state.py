@@ -34,7 +34,7 @@ def order_state(graph: Subgraph) -> None:
     reads: dict[Operation, list[Node]] = {}
     turns: dict[Operation, list[Node]] = {}
     outside: list[Node] = []
-    for node in graph.new:
+    for node in graph.touching:
         access = node.op_def.access
         if access is Access.OUTSIDE:
             outside.append(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
+from operator import attrgetter
 
 from flowbook.graph.model.context import Context, frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
@@ -74,13 +75,14 @@ def prune(
             constants[outputs[0]] = attributes["value"]
             node_of[op] = None
             continue
-        inputs = tuple([value_of(t) for t in op.inputs])
+        inputs = tuple(map(value_of, op.inputs))
         after: tuple[Node, ...] = ()
         if op.control_inputs:
             after = tuple([n for c in op.control_inputs for n in graph.nodes_for(c)])
         node = Node(op, op_def, attributes, inputs, tuple(outputs), after)
         if not op_def.is_pure:
             graph.stateful.append(op)
+            graph.touching.append(node)
             _find_owner(graph, node, fed_variables)
         node_of[op] = node
         nodes.append(node)
@@ -158,7 +160,7 @@ def closure(
         while tensor not in fed and tensor.op.op_def.stands_for is not None:
             calls.add(tensor.op)
             tensor = tensor.op.op_def.stands_for(tensor.op).results[tensor.index]
-        if tensor not in fed and tensor.op not in seen and tensor.op not in known:
+        if tensor not in fed:
             stack.append(tensor.op)
 
     for tensor in fetches:
@@ -168,23 +170,29 @@ def closure(
         if op in seen or op in known:
             continue
         seen.add(op)
+        op_def = op.op_def
         taken: Sequence[Tensor] = op.inputs
-        if op.op_def.stands_for is not None:
+        if op_def.stands_for is not None:
             calls.add(op)
-            taken = op.op_def.stands_for(op).results
+            taken = op_def.stands_for(op).results
         else:
             found.append(op)
         for tensor in taken:
-            reach(tensor)
-            if tensor in fed_variables and op.op_def.reads_as is None:
-                stack.append(tensor.op)
+            source = tensor.op
+            if tensor in fed:
+                if tensor in fed_variables and op_def.reads_as is None:
+                    stack.append(source)
+            elif source.op_def.stands_for is not None:
+                reach(tensor)
+            elif source not in seen:
+                stack.append(source)
         for control in op.control_inputs:
             if control not in seen and not is_replaced(control, fed):
                 stack.append(control)
         if op.closed_by is not None and op.closed_by not in seen:
             stack.append(op.closed_by)
     found += calls
-    found.sort(key=lambda op: op.id)
+    found.sort(key=attrgetter("id"))
     return found
 
 

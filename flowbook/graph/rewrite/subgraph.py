@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Node:
             backwards in the order, and no pass follows it.
         owner: the operation that owns the resource which it touches or owns, if there is one.
         joined: further operations that it stands for.
+        number: its place in the plan that was made of it; -1 before.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Node:
         "closes",
         "inputs",
         "joined",
+        "number",
         "op_def",
         "operation",
         "outputs",
@@ -76,6 +78,7 @@ class Node:
         self.joined: tuple[Operation, ...] = ()
         self.behind: tuple[Node, ...] = ()
         self.closes: Node | None = None
+        self.number = -1
 
     @property
     def order(self) -> Order | None:
@@ -94,6 +97,7 @@ class Subgraph:
     Attributes:
         operations: all operations that are needed, before any rewriting.
         stateful: those of them that own or touch something.
+        touching: the nodes of those that are new.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -108,13 +112,13 @@ class Subgraph:
         instead: for a value of a node that a pass removed the value that replaces it, which may
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
-        equal: the first node of each meaning (`cse.py`).
+        takers: the first node of each type that takes the same values (`cse.py`).
+        equal: of the nodes that share these with another one, the first of each meaning.
         swept: the nodes that were dropped as nothing needed them any more.
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
         written: the operations that own what its nodes write to (`order_state.py`).
-        index: the number of each node in the plan that was made of it.
     """
 
     operations: list[Operation]
@@ -128,24 +132,24 @@ class Subgraph:
     start: int = 0
     count: int = 0
     stateful: list[Operation] = field(default_factory=list)
+    touching: list[Node] = field(default_factory=list)
     values: Table[Tensor, int] = field(default_factory=dict)
     node_of: Table[Operation, Node | None] = field(default_factory=dict)
     instead: Table[int, int] = field(default_factory=dict)
     waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
+    takers: Table[Any, Node] = field(default_factory=dict)
     equal: Table[Any, Node] = field(default_factory=dict)
     swept: frozenset[Node] = frozenset()
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
     written: frozenset[Operation] = frozenset()
-    index: Table[Node, int] = field(default_factory=dict)
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
-        return replace(
-            self,
+        return Subgraph(
             operations=self.operations.copy(),
-            stateful=self.stateful.copy(),
+            feeds=self.feeds,
             fetches=[],
             targets=[],
             nodes=self.nodes.copy(),
@@ -153,14 +157,19 @@ class Subgraph:
             producer=grown(self.producer),
             went=grown(self.went),
             start=len(self.nodes),
+            count=self.count,
+            stateful=self.stateful.copy(),
             values=grown(self.values),
             node_of=grown(self.node_of),
             instead=grown(self.instead),
             waited=grown(self.waited),
+            takers=grown(self.takers),
             equal=grown(self.equal),
+            swept=self.swept,
+            is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
-            index=grown(self.index),
+            written=self.written,
         )
 
     @property
@@ -222,20 +231,22 @@ class Subgraph:
 
     def sweep(self) -> None:
         """Drop new nodes and constants that nothing needs any more."""
-        needed: set[Node] = set()
+        needed: list[Node] = []
+        swept: list[Node] = []
         values: set[int] = set(self.fetches)
         wanted = set(self.targets)
-        new = self.new
-        for node in reversed(new):
+        for node in reversed(self.new):
             # What closes a loop is there for the Merge before it.
-            if node in wanted or node.closes is not None or not values.isdisjoint(node.outputs):
-                needed.add(node)
+            if not values.isdisjoint(node.outputs) or node in wanted or node.closes is not None:
+                needed.append(node)
                 values.update(node.inputs)
-                wanted.update(node.after)
-                wanted.update(node.behind)
-        if len(needed) < len(new):
-            self.swept = self.swept.union([n for n in new if n not in needed])
-            self.nodes[self.start :] = [n for n in new if n in needed]
+                if node.after or node.behind:
+                    wanted.update(node.after, node.behind)
+            else:
+                swept.append(node)
+        if swept:
+            self.swept = self.swept.union(swept)
+            self.nodes[self.start :] = reversed(needed)
         if not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 

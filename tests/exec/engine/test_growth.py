@@ -102,6 +102,20 @@ def test_a_constant_that_is_there_is_not_prepared_again(
     assert prepared == [42, 1, 0]
 
 
+def test_a_constant_like_one_that_is_gone_is_prepared(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    # What is computed from them before the run stays; they have the same bits.
+    y = chain(x) + fb.exp([0.0, 0.0]) + fb.cast(fb.constant([0, 0]) + 1, fb.float32)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    assert sess.run(y, feeds).tolist() == [3.0, 4.0]
+    z = fb.add(fb.cast(y, fb.int32), [0, 0])
+    assert sess.run(z, feeds).tolist() == [3, 4]
+    assert sess.run(fb.add(y, [0.0, 0.0]), feeds).tolist() == [3.0, 4.0]
+    assert prepared[1:] == [3, 2]
+
+
 def test_stretches_of_equal_shape_are_compiled_once(
     sess: fb.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,6 +460,19 @@ def test_what_ran_in_two_programs_is_written_in_the_third(
         sizes.append(sum(written))
         y = fb.add(y, 1.0)
     assert sizes == [0, 0, 20, 20, 20]
+
+
+def test_large_results_of_what_was_added_are_put_where_their_inputs_lay(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [1 << 14])
+    y = chain(x)
+    feeds = {x: np.ones(1 << 14, np.float32)}
+    for turn in range(3):
+        for _ in range(4):
+            assert sess.run(y, feeds).tolist() == [1.0 + turn] * (1 << 14)
+        y = fb.negative(fb.negative(y) - 1.0)
+    assert prepared == [40, 4, 4]
 
 
 @pytest.mark.parametrize("runs", [1, 3])

@@ -301,6 +301,26 @@ def test_what_differs_does_not_merge(x, one, two):
     assert graph.fetches[0] != graph.fetches[1]
 
 
+def test_constants_of_the_same_bits_merge_where_these_mean_the_same():
+    zeros = [
+        np.zeros([2, 3], np.float32),
+        np.zeros([2, 3], np.int32),
+        np.zeros([3, 2], np.float32),
+    ]
+    found = merged([fb.constant(each) for each in [*zeros, *zeros, *zeros]]).fetches
+    assert found[:3] == found[3:6] == found[6:]
+    assert len(set(found)) == 3
+
+
+def test_constants_in_different_orders_of_memory_do_not_merge():
+    rows = fb.constant(np.zeros([2, 3], np.float32))
+    columns = fb.transpose(fb.constant(np.zeros([3, 2], np.float32)))
+    graph = prune([rows, columns], [], [])
+    fold(graph)
+    merge_common(graph)
+    assert [graph.constants[value].strides for value in graph.fetches] == [(12, 4), (4, 8)]
+
+
 def test_equal_functions_without_state_merge(x):
     one, two = (fb.py_func(abs, [x], fb.float32, stateful=False) for _ in range(2))
     assert len(merged([one, two], feeds=[x]).nodes) == 1

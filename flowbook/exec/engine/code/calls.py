@@ -115,11 +115,10 @@ class Calls:
 
     def is_number(self, value: int) -> bool:
         """Whether a value surely is a number without dimensions, as NumPy has it."""
-        # A stretch may be written with what was known of a program that this one has grown from.
-        shape = self._specs.shapes.get(value)
-        if self._is_wary or self._device.xp is not np or shape is None or shape.rank != 0:
+        if self._is_wary or self._device.xp is not np:
             return False
-        return self._specs.dtypes[value].numpy.kind in "biuf"
+        dtype, shape = self._specs.of(value)
+        return shape.rank == 0 and dtype.numpy.kind in "biuf"
 
     def _scalar(self, value: int, name: str) -> str:
         """How the code refers to a number without dimensions: a constant as NumPy's scalar."""

@@ -133,13 +133,13 @@ class _Program:
 
     def is_scalar(self, value: int) -> bool:
         """Whether a value surely has no dimensions."""
-        return not self._is_wary and self._specs.shapes[self.stands(value)].rank == 0
+        return not self._is_wary and self._specs.of(self.stands(value))[1].rank == 0
 
     def admits(self, value: int, other: int) -> bool:
         """Whether what is known of one value surely holds of another one."""
-        dtypes, shapes = self._specs.dtypes, self._specs.shapes
-        other = self.stands(other)
-        return dtypes[value] is dtypes[other] and shapes[value].admits(shapes[other])
+        dtype, shape = self._specs.of(value)
+        other_dtype, other_shape = self._specs.of(self.stands(other))
+        return dtype is other_dtype and shape.admits(other_shape)
 
     def hands_on(self, unit: Unit) -> bool:
         """Whether a unit's output is its input, and nothing more is said of it."""

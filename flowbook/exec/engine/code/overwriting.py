@@ -49,6 +49,5 @@ def fits(kernel: Kernel, value: int, specs: Specs) -> bool:
     return (
         shape.size is not None
         and shape.size >= _LARGE
-        and specs.shapes[value] == shape
-        and specs.dtypes[value] is kernel.node.dtypes[0]
+        and specs.of(value) == (kernel.node.dtypes[0], shape)
     )
