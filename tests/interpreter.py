@@ -123,7 +123,7 @@ class Interpreter:
     def __init__(self, make_resource: Callable[[Operation], Any] = plain_resource) -> None:
         self.make_resource = make_resource
         self.resources: dict[Operation, Any] = {}
-        self._bound: dict[Operation, Callable[..., Any]] = {}
+        self._bound: dict[Operation, tuple[Callable[..., Any], Tensor | None]] = {}
 
     def run(self, fetches: Any, feeds: Mapping[Tensor, Any] | None = None) -> Any:
         """The values of a tensor or operation, or a list of them."""
@@ -140,36 +140,43 @@ class Interpreter:
         """Add to `values` what operations give, one after the other."""
         with np.errstate(all="ignore"):
             for operation in operations:
-                self._execute(operation, values)
+                bound = self._bound.get(operation)
+                if bound is None:
+                    bound = self._bound[operation] = self._bind(operation)
+                kernel, only = bound
+                result = kernel(*[values[t] for t in operation.inputs])
+                if only is not None:
+                    values.setdefault(only, result)
+                    continue
+                outputs = operation.outputs
+                assert len(result) == len(outputs), f"{operation} gave {len(result)} outputs"
+                for tensor, value in zip(outputs, result, strict=True):
+                    values.setdefault(tensor, value)
 
-    def _execute(self, operation: Operation, values: dict[Tensor, Any]) -> None:
+    def _bind(self, operation: Operation) -> tuple[Callable[..., Any], Tensor | None]:
+        """What computes an operation from its inputs, and its output if that is one value."""
         op_def = operation.op_def
         leading = []
         if op_def.owns is not None:
-            if operation not in self.resources:
-                self.resources[operation] = self.make_resource(operation)
+            self.resources[operation] = self.make_resource(operation)
             leading = [self.resources[operation]]
         if op_def.kernel is None:
             if not leading:
                 raise InvalidArgumentError(f"{operation.name} is not fed", operation)
-            values[operation.outputs[0]] = leading[0]
-            return
-        if (bound := self._bound.get(operation)) is None:
-            if op_def is py_func_stateless_op:
-                op_def = py_func_op  # Which means the same, without a thread.
-            asked = asked_of(operation)
-            kernel = kernel_for(op_def, "cpu", asked)
-            assert kernel is not None
-            names = op_def.kernel_attributes(kernel)
-            kernel = widened(op_def, asked.dtypes, operation.dtypes, kernel)
-            attributes = {name: operation.attributes[name] for name in names}
-            bound = self._bound[operation] = partial(kernel, np, *leading, **attributes)
-        result = bound(*[values[t] for t in operation.inputs])
+            return lambda: self.resources[operation], operation.outputs[0]
+        if op_def is py_func_stateless_op:
+            op_def = py_func_op  # Which means the same, without a thread.
+        asked = asked_of(operation)
+        kernel = kernel_for(op_def, "cpu", asked)
+        assert kernel is not None
+        names = op_def.kernel_attributes(kernel)
+        kernel = widened(op_def, asked.dtypes, operation.dtypes, kernel)
+        attributes = {name: operation.attributes[name] for name in names}
         is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
-        results = (result,) if is_single else result
-        assert len(results) == len(operation.outputs), f"{operation} gave {len(results)} outputs"
-        for tensor, value in zip(operation.outputs, results, strict=True):
-            values.setdefault(tensor, value)
+        return (
+            partial(kernel, np, *leading, **attributes),
+            operation.outputs[0] if is_single else None,
+        )
 
     def _initialise(
         self, needed: Iterable[Operation], feeds: Any, values: Mapping[Tensor, Any]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import dtypes
@@ -56,6 +57,24 @@ def specimen(case: Case) -> tuple[list[Tensor], dict[Tensor, np.ndarray], list[A
     return outputs, feeds, evaluate(outputs, feeds)
 
 
+def each(cases: Iterable[Case]) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
+    """Make tests of a check of a row: for each operation type one, of all its rows."""
+    by_type: dict[str, list[Case]] = {}
+    for case in cases:
+        by_type.setdefault(case.type, []).append(case)
+
+    def decorate(check: Callable[[Case], None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("type", by_type)
+        def test(type: str) -> None:
+            for case in by_type[type]:
+                with about(case.name):
+                    check(case)
+
+        return test
+
+    return decorate
+
+
 @contextmanager
 def about(what: object) -> Iterator[None]:
     """Have what fails inside say which of several things that a test tries it is about."""
@@ -64,6 +83,17 @@ def about(what: object) -> Iterator[None]:
     except Exception as failure:
         failure.add_note(f"about {what}")
         raise
+
+
+def equal(value: Any, wanted: Any) -> None:
+    """Hold that an array equals another, NaN itself too.
+
+    Most have the same bits, which is seen a hundred times sooner than NumPy says so.
+    """
+    value, wanted = np.asarray(value), np.asarray(wanted)
+    is_alike = (value.dtype, value.shape) == (wanted.dtype, wanted.shape)
+    if not (is_alike and value.tobytes() == wanted.tobytes()):
+        np.testing.assert_array_equal(value, wanted)
 
 
 def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import PATIENCE, Lab, browser
+from tests.browser.lab import PATIENCE, Lab, profile
+
+# What a test finds of a page, whatever the one before asked for.
+VIEWPORT = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +22,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def context() -> Iterator[Any]:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Where pages are opened: what one has loaded and compiled of JupyterLab, the next finds."""
-    with browser() as chromium:
-        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    with profile(tmp_path_factory.mktemp("profile"), viewport=VIEWPORT) as context:
         context.set_default_timeout(1000 * PATIENCE)
         yield context
 
@@ -54,25 +56,29 @@ def own_page(context: Any) -> Iterator[Any]:
         page.close()
 
 
-# The page that shows JupyterLab; none before the first test of it, and after one that failed.
-LOADED = pytest.StashKey[Any]()
+# Those that tests share, by whether JupyterLab is in them; none after a test that failed.
+PAGES = pytest.StashKey[dict[bool, Any]]()
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Let no test begin on a page where another one failed."""
-    if call.excinfo and (page := item.session.stash.get(LOADED, None)):
-        page.close()
-        del item.session.stash[LOADED]
+    if call.excinfo and (pages := item.session.stash.get(PAGES, None)):
+        for page in pages.values():
+            page.close()
+        pages.clear()
 
 
 @pytest.fixture
-def page(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A page: for tests of JupyterLab the same, since loading it takes longer than most of them."""
-    if "lab" not in request.fixturenames:
-        yield request.getfixturevalue("own_page")
-        return
-    stash = request.session.stash
-    if LOADED not in stash:
-        stash[LOADED] = request.getfixturevalue("context").new_page()
-    with without_errors(stash[LOADED]) as page:
+def page(request: pytest.FixtureRequest, context: Any) -> Iterator[Any]:
+    """The page of all tests of JupyterLab or that of all others: opening one takes long."""
+    pages = request.session.stash.setdefault(PAGES, {})
+    with_lab = "lab" in request.fixturenames
+    if with_lab not in pages:
+        pages[with_lab] = context.new_page()
+    page = pages[with_lab]
+    page.bring_to_front()  # One behind another draws nothing.
+    page.set_viewport_size(VIEWPORT)
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    page.mouse.move(0, 0)
+    with without_errors(page):
         yield page

@@ -38,7 +38,7 @@ MANAGER = """window.jupyterapp.shell.currentWidget.content.rendermime
     .createRenderer("application/vnd.jupyter.widget-view+json")._manager.promise"""
 
 _QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
-_DARK = {"theme": "JupyterLab Dark"}
+_THEMES = {False: "JupyterLab Light", True: "JupyterLab Dark"}
 
 
 def _extensions(folder: Path) -> Path:
@@ -50,20 +50,42 @@ def _extensions(folder: Path) -> Path:
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
-    """Start Chromium; what is expected of pages gets the same patience as what is waited for."""
+def _chromium() -> Iterator[Any]:
+    """What starts it; what is expected of pages gets the same patience as what is waited for."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=1000 * PATIENCE)
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS), downloads_path=None
-        )
+        yield playwright.chromium
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Start Chromium."""
+    with _chromium() as chromium:
+        running = chromium.launch(executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS))
         try:
             yield running
         finally:
             running.close()
+
+
+@contextmanager
+def profile(folder: Path, **options: Any) -> Iterator[Any]:
+    """Start Chromium where it keeps in a folder what pages load, and what it compiles of that.
+
+    Args:
+        options: those of the context in which pages are opened.
+    """
+    with _chromium() as chromium:
+        context = chromium.launch_persistent_context(
+            folder, executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS), **options
+        )
+        try:
+            yield context
+        finally:
+            context.close()
 
 
 class Lab:
@@ -121,7 +143,7 @@ class Lab:
 
     def use_theme(self, dark: bool) -> None:
         """Have pages that are opened from now on use a theme."""
-        self.set("themes", _DARK if dark else {"theme": "JupyterLab Light"})
+        self.set("themes", {"theme": _THEMES[dark]})
 
     def set(self, plugin: str, values: dict[str, Any]) -> None:
         """Have pages that are opened from now on use settings of one of JupyterLab's plugins."""
@@ -155,7 +177,6 @@ class Lab:
         """
         if not page.evaluate("() => 'jupyterapp' in window"):
             return self.load(page, name)
-        page.mouse.move(0, 0)
         page.evaluate(
             """async (path) => {
                 const { commands, shell } = window.jupyterapp;
@@ -270,6 +291,22 @@ class Notebook:
                 await context.session.kernel.requestExecute({ code: "", silent: true }).done;
             }"""
         )
+
+    @contextmanager
+    def in_theme(self, dark: bool) -> Iterator[None]:
+        """Have the page use a theme within a with block; it is light otherwise."""
+        self._change_theme(dark)
+        try:
+            yield
+        finally:
+            self._change_theme(False)
+
+    def _change_theme(self, dark: bool) -> None:
+        self.page.evaluate(
+            """(theme) => window.jupyterapp.commands.execute("apputils:change-theme", { theme })""",
+            _THEMES[dark],
+        )
+        self.page.locator(f"body[data-jp-theme-name='{_THEMES[dark]}']").wait_for(state="attached")
 
     def comms_and_models(self) -> list[int]:
         """How many comms the page has to its kernel, and how many widgets' models."""

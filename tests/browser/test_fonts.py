@@ -52,10 +52,10 @@ NOTE = """() => {
 }"""
 
 
-def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, own_page: Any) -> None:
+def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, page: Any) -> None:
     charts = TWO_RUNS + "fb.SummaryView(history)"
     lab.write("fonts", MODEL + SESSION + "fb.GraphView(sess)", charts)
-    notebook = lab.open(own_page, "fonts")
+    notebook = lab.open(page, "fonts")
     for cell in range(2):
         notebook.run(cell)
     graph = notebook.graph(0)
@@ -65,26 +65,27 @@ def test_fonts_and_their_sizes_follow_those_of_the_page(lab: Lab, own_page: Any)
     chosen = {"ui-font-family": "Words", "code-font-family": "Code"}
     small = chosen | {"ui-font-size1": "13px", "code-font-size": "13px"}
     large = chosen | {"ui-font-size1": "26px", "code-font-size": "26px"}
-    own_page.evaluate(SET, small)
+    page.evaluate(SET, small)
     before = [view.evaluate(WRITTEN) for view in (graph, summaries)]
     assert [sorted(written) for written in before] == [["Code", "Words"], ["Words"]]
     assert min(size for written in before for sizes in written.values() for size in sizes) > 10
-    own_page.evaluate(SET, large)
+    page.evaluate(SET, large)
     for view, written in zip((graph, summaries), before, strict=True):
         for family, sizes in view.evaluate(WRITTEN).items():
             assert sizes == pytest.approx([2 * size for size in written[family]], abs=0.1)
+    page.evaluate(SET, dict.fromkeys(chosen | large, ""))
 
 
 def test_names_in_the_picture_of_a_graph_grow_with_the_page_s_text(
-    page: Any, tmp_path: Path
+    own_page: Any, tmp_path: Path
 ) -> None:
-    page.add_init_script(f"({NOTE})()")
+    own_page.add_init_script(f"({NOTE})()")
     fb.square(fb.placeholder(fb.float32, name="number"), name="square")
-    exported(page, fb.get_default_graph(), tmp_path)
+    exported(own_page, fb.get_default_graph(), tmp_path)
     as_large = "(size) => Math.abs(window.written.square / (1.15 * size) - 1) < 0.01"
     for size in (13, 19):
-        page.evaluate(SET, {"ui-font-size1": f"{size}px"})
-        page.wait_for_function(as_large, arg=size)
+        own_page.evaluate(SET, {"ui-font-size1": f"{size}px"})
+        own_page.wait_for_function(as_large, arg=size)
 
 
 # Whether what is written on canvases since is all at most `most` pixels high, and some as `small`.
@@ -95,7 +96,7 @@ AS_SMALL = """([small, most]) => {
 }"""
 
 
-def test_text_of_charts_and_timelines_follows_the_page_s(page: Any, tmp_path: Path) -> None:
+def test_text_of_charts_and_timelines_follows_the_page_s(own_page: Any, tmp_path: Path) -> None:
     x = fb.placeholder(fb.float32, [1000], name="x")
     with fb.Session() as sess, sess.trace() as trace:
         sess.run(fb.exp(x, name="e"), {x: np.zeros(1000)})
@@ -104,13 +105,13 @@ def test_text_of_charts_and_timelines_follows_the_page_s(page: Any, tmp_path: Pa
     for step in range(3):
         history.add([Summary("run", "loss", "scalar", step, 60.0 * step, 1.0 / (step + 1))])
         history.add([Summary("run", "weights", "histogram", step, 60.0 * step, counts)])
-    page.add_init_script(f"({NOTE})()")
+    own_page.add_init_script(f"({NOTE})()")
     for number, shown in enumerate((trace, history)):
         fb.export_html(shown, tmp_path / f"{number}.html")
-        page.goto((tmp_path / f"{number}.html").as_uri())
-        page.locator("[data-drawn]").wait_for()
+        own_page.goto((tmp_path / f"{number}.html").as_uri())
+        own_page.locator("[data-drawn]").wait_for()
         # A timeline's devices are named a little larger than their lanes.
         for small, most in ((11, 12), (22, 24), (11, 12)):
-            page.evaluate("() => { window.written = {}; }")
-            page.evaluate(SET, {"ui-font-size0": f"{small}px"})
-            page.wait_for_function(AS_SMALL, arg=[small, most])
+            own_page.evaluate("() => { window.written = {}; }")
+            own_page.evaluate(SET, {"ui-font-size0": f"{small}px"})
+            own_page.wait_for_function(AS_SMALL, arg=[small, most])

@@ -292,14 +292,14 @@ DRAWN = """
 """
 
 
-def test_names_can_be_read_however_small_the_picture_is(tmp_path: Path, page: Any) -> None:
-    page.emulate_media(reduced_motion="reduce")
-    page.add_init_script(DRAWN)
-    view = exported(page, layers(5), tmp_path)
+def test_names_can_be_read_however_small_the_picture_is(tmp_path: Path, own_page: Any) -> None:
+    own_page.emulate_media(reduced_motion="reduce")
+    own_page.add_init_script(DRAWN)
+    view = exported(own_page, layers(5), tmp_path)
     for _ in range(3):
-        page.evaluate("() => window.drawn = []")
+        own_page.evaluate("() => window.drawn = []")
         view.get_by_role("button", name="Zoom out").click()
-        page.wait_for_function("() => window.drawn.length > 0")
-        shown = page.evaluate("() => window.drawn")
+        own_page.wait_for_function("() => window.drawn.length > 0")
+        shown = own_page.evaluate("() => window.drawn")
         assert {"x", "layer_0", "layer_4"} <= {text for text, _ in shown}
         assert all(size >= 6.4 for _, size in shown)

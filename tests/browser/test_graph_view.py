@@ -185,22 +185,22 @@ def test_pointer_opens_selects_and_pans(lab: Lab, page: Any) -> None:
     assert view.locator(".fb-card").is_hidden()
 
 
-def test_two_views_fetch_the_code_once(lab: Lab, own_page: Any) -> None:
+def test_two_views_fetch_the_code_once(lab: Lab, page: Any) -> None:
     lab.write("twice", LAYERS + "fb.get_default_graph()", "fb.GraphView(fetches=y)")
-    notebook = lab.open(own_page, "twice")
+    notebook = lab.open(page, "twice")
+    page.evaluate("() => globalThis.__flowbook_runtimes?.clear()")
     notebook.run(0)
     notebook.run(1)
     notebook.graph(0)
     assert "needed" in notebook.graph(1).locator(".fb-status").inner_text()
-    assert own_page.evaluate("() => globalThis.__flowbook_runtimes.size") == 1
+    assert page.evaluate("() => globalThis.__flowbook_runtimes.size") == 1
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_takes_the_colours_of_the_page(lab: Lab, own_page: Any, dark: bool) -> None:
-    lab.use_theme(dark)
-    try:
-        lab.write(f"theme_{dark}", LAYERS + "fb.get_default_graph()")
-        notebook = lab.open(own_page, f"theme_{dark}")
+def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> None:
+    lab.write(f"theme_{dark}", LAYERS + "fb.get_default_graph()")
+    notebook = lab.open(page, f"theme_{dark}")
+    with notebook.in_theme(dark):
         notebook.run(0)
         view = notebook.graph(0)
         assert view.get_attribute("data-dark") == str(dark).lower()
@@ -208,8 +208,6 @@ def test_it_takes_the_colours_of_the_page(lab: Lab, own_page: Any, dark: bool) -
             "(at) => [...at.getContext('2d').getImageData(2, at.height - 90, 1, 1).data]"
         )
         assert (sum(corner[:3]) < 3 * 128) is dark
-    finally:
-        lab.use_theme(False)
 
 
 def test_saved_notebooks_hold_the_picture_and_no_state(lab: Lab, page: Any) -> None:

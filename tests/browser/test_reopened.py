@@ -25,9 +25,9 @@ sess.summarize()"""
 TRAIN = "for _ in range(20): sess.run(train, {x: 1.0})"
 
 
-def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, own_page: Any) -> None:
+def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, page: Any) -> None:
     path = lab.write("reopened", CHARTS_FIRST, TRAIN, "fb.GraphView(sess)", "sess.close()")
-    notebook = lab.load(own_page, "reopened")
+    notebook = lab.open(page, "reopened")
     for cell in range(3):
         notebook.run(cell)
     said = notebook.outputs(0).locator(".fb-said")
@@ -45,18 +45,18 @@ def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, own_page: Any)
     picture = notebook.outputs(2).locator(".fb-said")
     picture.get_by_text("the session that this shows has ended; re-run cell [3]").wait_for()
     # With its kernel it is live again.
-    notebook = lab.load(own_page, "reopened")
+    notebook = lab.load(page, "reopened")
     notebook.graph(2)
     # Without it there are the pictures.
-    own_page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    notebook = lab.load(own_page, "reopened")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    notebook = lab.load(page, "reopened")
     for cell in (0, 2):
         notebook.outputs(cell).locator("img[src^='data:image/svg']").wait_for()
-    assert "not found" not in own_page.locator(".jp-Notebook").inner_text()
+    assert "not found" not in page.locator(".jp-Notebook").inner_text()
     # Nobody trusts what somebody else has changed.
     stored["cells"][1]["source"] = "# " + TRAIN
     (lab.notebooks / "untrusted.ipynb").write_text(json.dumps(stored))
-    notebook = lab.load(own_page, "untrusted")
+    notebook = lab.open(page, "untrusted")
     for cell in (0, 2):
         picture = notebook.outputs(cell).locator("img[src^='data:image/png']")
         picture.wait_for()

@@ -34,7 +34,7 @@ fb.get_default_graph()
 
 @pytest.mark.browser
 def test_a_notebook_that_a_program_ran_shows_everything(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
@@ -43,9 +43,9 @@ def test_a_notebook_that_a_program_ran_shows_everything(
     path = tmp_path / "page.html"
     path.write_text(HTMLExporter().from_notebook_node(notebook)[0])
     # Its template fetches MathJax and the like; there is no network.
-    page.route("https://**", lambda route: route.abort())
-    page.goto(path.as_uri())
-    outputs = page.locator(".jp-OutputArea-output")
+    own_page.route("https://**", lambda route: route.abort())
+    own_page.goto(path.as_uri())
+    outputs = own_page.locator(".jp-OutputArea-output")
     heights = outputs.evaluate_all("all => all.map((each) => each.offsetHeight)")
     shown = outputs.evaluate_all(
         "all => all.map((each) => each.innerText.trim() || each.querySelector('svg, img')?.tagName)"

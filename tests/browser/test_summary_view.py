@@ -362,15 +362,15 @@ fb.SummaryView({evil: history}, tags="")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_takes_the_colours_of_the_page(lab: Lab, own_page: Any, dark: bool) -> None:
-    lab.use_theme(dark)
-    try:
-        _, view = opened(lab, own_page, f"charts_{dark}", TWO_RUNS, "history")
+def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> None:
+    lab.write(f"charts_{dark}", TWO_RUNS + "history")
+    notebook = lab.open(page, f"charts_{dark}")
+    with notebook.in_theme(dark):
+        notebook.run(0)
+        view = shown(notebook, 0)
         assert view.get_attribute("data-dark") == str(dark).lower()
         ink = view.evaluate("(view) => getComputedStyle(view).color.match(/\\d+/g).map(Number)")
         assert (sum(ink[:3]) > 3 * 128) is dark
-    finally:
-        lab.use_theme(False)
 
 
 def test_a_view_made_outside_the_page_has_its_colours_inside(tmp_path: Path, page: Any) -> None:
@@ -401,7 +401,7 @@ def test_saved_notebooks_hold_pictures_and_no_state(lab: Lab, page: Any) -> None
     assert "2 runs, 2 tags" in "".join(output["data"]["text/plain"])
 
 
-def test_exported_pages_work_without_a_kernel(tmp_path: Path, page: Any) -> None:
+def test_exported_pages_work_without_a_kernel(tmp_path: Path, own_page: Any) -> None:
     import numpy as np
 
     history = fb.summary.SummaryHistory()
@@ -410,13 +410,13 @@ def test_exported_pages_work_without_a_kernel(tmp_path: Path, page: Any) -> None
     history.add([Summary("a", "digit", "image", 0, 0.0, picture)])
     fb.SummaryView(history, smoothing=0.5).export_html(tmp_path / "charts.html")
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto((tmp_path / "charts.html").as_uri())
-    view = page.locator(".fb-summaries[data-drawn]")
+    own_page.on("request", lambda request: asked.append(request.url))
+    own_page.goto((tmp_path / "charts.html").as_uri())
+    view = own_page.locator(".fb-summaries[data-drawn]")
     view.locator(".u-over").wait_for()
     assert headline(view) == "" or headline(view) == "0.02"
     assert read(view, 0, 0.999)[0] == "step 49"
-    assert page.locator("body > #view > svg").count() == 0
+    assert own_page.locator("body > #view > svg").count() == 0
     view.get_by_alt_text("digit, step 0").wait_for()
     assert all(url.startswith(("file:", "blob:")) for url in asked)
 
@@ -435,25 +435,33 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     assert len(before) > 20
 
 
-def test_logarithmic_axes_have_round_numbers(lab: Lab, own_page: Any) -> None:
+def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
     lab.write(
         "decades",
         HISTORY
         + "for i in range(60): put(history, 'r', 'loss', 10.0 ** (-i / 10), i)\n"
         + "fb.SummaryView(history, log=True)",
     )
+    notebook = lab.open(page, "decades")
     # What the chart writes is drawn; so the drawing is listened to.
-    own_page.add_init_script(
-        """const write = CanvasRenderingContext2D.prototype.fillText;
-        window.written = [];
-        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-            window.written.push(text);
-            return write.call(this, text, ...rest);
-        };"""
+    page.evaluate(
+        """() => {
+            const canvas = CanvasRenderingContext2D.prototype;
+            const write = canvas.fillText;
+            window.written = [];
+            window.heard = () => {
+                canvas.fillText = write;
+                return window.written;
+            };
+            canvas.fillText = function (text, ...rest) {
+                window.written.push(text);
+                return write.call(this, text, ...rest);
+            };
+        }"""
     )
-    notebook = lab.open(own_page, "decades")
     notebook.run(0)
     shown(notebook, 0)
-    own_page.wait_for_function("() => window.written.includes('1e-4')")
-    assert {"1", "0.01", "1e-4"} <= set(own_page.evaluate("() => window.written"))
-    assert not any("∞" in text for text in own_page.evaluate("() => window.written"))
+    page.wait_for_function("() => window.written.includes('1e-4')")
+    written = page.evaluate("() => window.heard()")
+    assert {"1", "0.01", "1e-4"} <= set(written)
+    assert not any("∞" in text for text in written)

@@ -108,12 +108,16 @@ def chain(context: Context | None) -> Iterator[Context]:
 
 def frame_of(context: Context | None) -> Frame | None:
     """The innermost frame; None for the outermost."""
-    return next((c for c in chain(context) if isinstance(c, Frame)), None)
+    while isinstance(context, Branch):
+        context = context.outer
+    return context
 
 
 def is_within(context: Context | None, outer: Context | None) -> bool:
     """Whether one context is another one, or lies in it."""
-    return outer is None or any(c == outer for c in chain(context))
+    while context is not None and context != outer:
+        context = context.outer
+    return context == outer
 
 
 def is_everywhere(operation: Operation) -> bool:

@@ -22,9 +22,10 @@ from tests.differences import numeric_gradient
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, converted, natural
-from tests.op_checks import about, as_list, built, compared, specimen
+from tests.op_checks import about, as_list, built, compared, each, equal, specimen
 
-EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+EACH = each(CASES)
+DIFFERENTIABLE = [c for c in CASES if c.differentiable]
 STEP = 1e-5
 
 
@@ -55,7 +56,7 @@ def test_values(case: Case) -> None:
             compared(case, case.inputs, dtype)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.empty is not None], ids=lambda c: c.name)
+@each(c for c in CASES if c.empty is not None)
 def test_without_elements(case: Case) -> None:
     assert case.empty is not None
     outputs, feeds = built(case, case.empty)
@@ -74,10 +75,10 @@ def test_without_elements(case: Case) -> None:
                 return
         expected = expected if isinstance(expected, tuple) else (expected,)
         for result, wanted in zip(results, expected, strict=True):
-            np.testing.assert_array_equal(result, wanted)
+            equal(result, wanted)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.special is not None], ids=lambda c: c.name)
+@each(c for c in CASES if c.special is not None)
 def test_nan_and_infinity(case: Case) -> None:
     floats = [d for d in (dtypes.float64, dtypes.float32) if d in admitted(case)]
     for dtype in floats:
@@ -96,7 +97,7 @@ def test_the_order_of_memory_does_not_matter(case: Case) -> None:
     fortran = {t: np.array(v, order="F") for t, v in feeds.items()}
     for order in (turned, fortran):
         for value, wanted in zip(evaluate(outputs, order), expected, strict=True):
-            np.testing.assert_array_equal(value, wanted)
+            equal(value, wanted)
 
 
 # Inference
@@ -136,14 +137,15 @@ def meeting(choices: list[list[Any]]) -> Iterator[tuple[Any, ...]]:
         yield tuple(c[p] for p, c in zip(chosen, choices, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("case", "fix"),
-    [
-        *(pytest.param(c, True, id=f"known-arguments-{c.name}") for c in CASES),
-        *(pytest.param(c, False, id=f"fed-arguments-{c.name}") for c in CASES if c.fixed),
-    ],
-)
-def test_partial_shapes_are_compatible(case: Case, fix: bool) -> None:
+@EACH
+def test_partial_shapes_are_compatible(case: Case) -> None:
+    meets_partial_shapes(case, fix=True)
+    if case.fixed:
+        with about("fed arguments"):
+            meets_partial_shapes(case, fix=False)
+
+
+def meets_partial_shapes(case: Case, fix: bool) -> None:
     _, _, expected = specimen(case)
     fed = [v for k, v in enumerate(case.inputs) if not (fix and k in case.fixed)]
     for shapes in meeting([partially_known(np.asarray(v)) for v in fed]):
@@ -151,7 +153,7 @@ def test_partial_shapes_are_compatible(case: Case, fix: bool) -> None:
         outputs, feeds = built(case, case.inputs, lambda _, p=pending: next(p), fix=fix)
         for output, result, wanted in zip(outputs, evaluate(outputs, feeds), expected, strict=True):
             assert output.shape.is_compatible_with(result.shape)
-            np.testing.assert_array_equal(result, wanted)
+            equal(result, wanted)
 
 
 # Storing
@@ -177,10 +179,10 @@ def test_a_stored_graph_means_the_same(case: Case) -> None:
         assert copy.op.attributes.keys() == output.op.attributes.keys()
     values = evaluate(copies, {by_name(loaded, t): v for t, v in feeds.items()})
     for value, expected in zip(values, results, strict=True):
-        np.testing.assert_array_equal(value, expected)
+        equal(value, expected)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.differentiable], ids=lambda c: c.name)
+@each(DIFFERENTIABLE)
 def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
     loaded = Graph.from_bytes(outputs[0].graph.to_bytes())
@@ -191,7 +193,7 @@ def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
             grads = [dense(g) for g in gradients(ys, [get(x) for x in xs])]
         found.append(evaluate(grads, {get(t): v for t, v in feeds.items()}))
     for value, expected in zip(found[1], found[0], strict=True):
-        np.testing.assert_array_equal(value, expected)
+        equal(value, expected)
 
 
 # Gradients
@@ -219,9 +221,6 @@ def dense(gradient: Any) -> Tensor:
     return result
 
 
-DIFFERENTIABLE = [c for c in CASES if c.differentiable]
-
-
 KNOWN = {
     "shape": np.shape,
     "rank": lambda value: [None] * np.ndim(value),
@@ -238,7 +237,7 @@ def prepared(
     return outputs, xs, feeds
 
 
-@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
+@each(DIFFERENTIABLE)
 def test_gradient(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
     values = evaluate(outputs, feeds)
@@ -253,14 +252,14 @@ def test_gradient(case: Case) -> None:
             found = evaluate([*outputs, *grads], feeds)
             # What is differentiated is the same function, whatever is known of the shapes.
             for value, wanted in zip(found[: len(outputs)], values, strict=True):
-                np.testing.assert_array_equal(value, wanted)
+                equal(value, wanted)
             for g, value, wanted in zip(grads, found[len(outputs) :], numeric, strict=True):
                 assert value.dtype == np.float64
                 assert g.shape.is_compatible_with(value.shape)
                 np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if c.twice], ids=lambda c: c.name)
+@each(c for c in DIFFERENTIABLE if c.twice)
 def test_second_gradient(case: Case) -> None:
     outputs, xs, feeds = prepared(case)
     with outputs[0].graph.as_default():
@@ -303,27 +302,21 @@ def ignored_gradients(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
     return values
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in DIFFERENTIABLE if is_elementwise(c)], ids=lambda c: c.name
-)
+@each(c for c in DIFFERENTIABLE if is_elementwise(c))
 def test_nothing_comes_of_a_gradient_of_zero(case: Case) -> None:
     """However large the derivative is: no zero meets an infinity."""
     count = len(case.inputs)
     grid = [EDGES.reshape(-1, *[1] * (count - 1 - k)) for k in range(count)]
     for value in ignored_gradients(case, grid):
-        np.testing.assert_array_equal(value, 0)
+        equal(value, 0)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [c for c in DIFFERENTIABLE if c.type in ("Prod", "SegmentProd", "UnsortedSegmentProd")],
-    ids=lambda c: c.name,
-)
+@each(c for c in DIFFERENTIABLE if c.type in ("Prod", "SegmentProd", "UnsortedSegmentProd"))
 def test_nothing_comes_of_a_product_that_does_not_count(case: Case) -> None:
     for turn in range(len(EDGES)):
         first = np.resize(np.roll(EDGES, turn), np.shape(case.inputs[0]))
         for value in ignored_gradients(case, [first, *case.inputs[1:]]):
-            np.testing.assert_array_equal(value, 0)
+            equal(value, 0)
 
 
 def test_rows_name_all_differentiable_inputs() -> None:
@@ -381,7 +374,7 @@ def test_memory_is_shared_only_where_declared(case: Case) -> None:
 BESIDE = [c for c in CASES if (d := op_named(c.type)).expression and not d.is_inlined]
 
 
-@pytest.mark.parametrize("case", BESIDE, ids=lambda case: case.name)
+@each(BESIDE)
 def test_an_expression_beside_a_kernel_says_the_same(case: Case) -> None:
     op_def = op_named(case.type)
     assert op_def.expression is not None
@@ -393,7 +386,7 @@ def test_an_expression_beside_a_kernel_says_the_same(case: Case) -> None:
         with np.errstate(all="ignore"):
             attributes = {n: op.attributes[n] for n in op_def.kernel_attributes(op_def.kernel)}
             said = op_def.expression.kernel()(np, *values, **op.attributes)
-            np.testing.assert_array_equal(op_def.kernel(np, *values, **attributes), said)
+            equal(op_def.kernel(np, *values, **attributes), said)
 
 
 # Sessions
@@ -409,7 +402,7 @@ def test_sessions_agree_with_the_oracle(case: Case) -> None:
                 # A single string is fetched as bytes.
                 value = np.asarray(value, object) if isinstance(value, bytes) else value
                 assert value.dtype == wanted.dtype
-                np.testing.assert_array_equal(value, wanted)
+                equal(value, wanted)
 
 
 @EACH

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pytest
 
 from tests.interpreter import evaluate
 from tests.op_cases import FAMILIES, Case
-from tests.op_checks import agree, built
+from tests.op_checks import agree, built, each
 from tests.record_tensorflow import RECORDED, digest, settings
 
-RECORDED_CASES = [
-    pytest.param(family, case, id=case.name)
+# The rows that have recorded values, each with the name of its family's file.
+RECORDED_CASES = {
+    case: family
     for family, module in FAMILIES.items()
     for case in getattr(module, "CASES", ())
     if case.tensorflow is not None
-]
+}
 
 # Two ways to compute the same round differently.
 ROUNDING = 16
@@ -29,9 +29,9 @@ def recording(family: str) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-@pytest.mark.parametrize(("family", "case"), RECORDED_CASES)
-def test_values_are_those_of_tensorflow(family: str, case: Case) -> None:
-    recorded = recording(family)
+@each(RECORDED_CASES)
+def test_values_are_those_of_tensorflow(case: Case) -> None:
+    recorded = recording(RECORDED_CASES[case])
     for setting, inputs in settings(case).items():
         key = f"{case.name}/{setting}"
         assert recorded.get(f"{key}/digest") == digest(inputs), (

@@ -18,6 +18,7 @@ from flowbook.graph.model.registry import op_named
 from flowbook.graph.storing.graph_pb2 import GraphDef
 from flowbook.graph.storing.stored_values import MAX_DEPTH, digest_of_array
 from tests.op_cases import CASES, Case
+from tests.op_checks import each
 
 HERE = "test_serialize.py"
 
@@ -289,7 +290,7 @@ def test_generations_go_on_after_those_of_the_file() -> None:
     assert newer.name == "a@2"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@each(CASES)
 def test_every_operation_type_survives(case: Case) -> None:
     values = [np.asarray(value) for value in case.inputs]
     if fb.float64 not in op_named(case.type).type_variables.get("T", [fb.float64]):

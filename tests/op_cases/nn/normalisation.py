@@ -256,7 +256,7 @@ CASES = [
     ),
     *local_rows("other-power", IMAGES, 2, beta=0.6),
     *local_rows("root", IMAGES, 2, beta=0.5),
-    *local_rows("parts", np.tile(IMAGES, [3, 50, 40, 4]), 3),
+    *local_rows("parts", np.tile(IMAGES, [3, 20, 20, 4]), 3),
     Case(
         "Mean",
         normalisation.zero_fraction,
