@@ -8,9 +8,11 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Their matrices are small: waking threads for one takes longer than its product, a hundredfold.
-# BLAS reads it when NumPy is imported.
+# Their matrices and images are small: waking threads for one takes longer than what it computes, a
+# hundredfold, and oneDNN's threads do not sleep while they wait for each other. BLAS reads its
+# variable when NumPy is imported, and OpenMP, which is oneDNN's, with the first convolution.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Plans do not depend on what was measured of the machine: nothing can be kept there or read.
 os.environ["FLOWBOOK_CACHE"] = os.devnull
