@@ -6,12 +6,12 @@ processors busy.
 """
 
 import os
-from pathlib import Path
+
+from tools import hidden
 
 
 def pytest_configure() -> None:
-    folders = [Path(__file__).parents[1] / "tools" / "as_installed", os.environ.get("PYTHONPATH")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(folder) for folder in folders if folder)
+    os.environ.update(hidden.variables())
     os.environ["FLOWBOOK_CACHE"] = os.devnull
     for library in ("OPENBLAS", "OMP"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
