@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -37,6 +38,10 @@ fb.options.machine_code = "never"
 
 # Nor does a run say that it waits, where the machine is busy.
 fb.options.report_waits = None
+
+# nbformat imports jsonschema, and that, where it is installed, a package which takes a second to
+# prepare for international addresses. No schema here has any.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # Most of what a test makes lives until it ends: to look for garbage as often as Python does, after
 # 700 objects, takes a twentieth of the time.
