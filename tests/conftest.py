@@ -3,14 +3,17 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Their matrices are small: waking threads for one takes longer than its product, a hundredfold.
-# BLAS reads it when NumPy is imported.
+# Their matrices and images are small: waking threads for one takes longer than what it computes, a
+# hundredfold, and oneDNN's threads do not sleep while they wait for each other. BLAS reads its
+# variable when NumPy is imported, and OpenMP, which is oneDNN's, with the first convolution.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Plans do not depend on what was measured of the machine: nothing can be kept there or read.
 os.environ["FLOWBOOK_CACHE"] = os.devnull
@@ -35,6 +38,10 @@ fb.options.machine_code = "never"
 
 # Nor does a run say that it waits, where the machine is busy.
 fb.options.report_waits = None
+
+# nbformat imports jsonschema, and that, where it is installed, a package which takes a second to
+# prepare for international addresses. No schema here has any.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # Most of what a test makes lives until it ends: to look for garbage as often as Python does, after
 # 700 objects, takes a twentieth of the time.

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tools import hidden
+
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    return {**os.environ, **hidden.variables()}
 
 
 @pytest.mark.parametrize(
@@ -20,11 +27,13 @@ ROOT = Path(__file__).parents[2]
         ("onnx", False),
     ],
 )
-def test_what_the_notebooks_may_import(module: str, is_there: bool) -> None:
-    path = os.pathsep.join([str(ROOT / "tools" / "as_installed"), str(ROOT)])
+def test_what_the_notebooks_may_import(
+    module: str, is_there: bool, environment: dict[str, str]
+) -> None:
     found = subprocess.run(
         [sys.executable, "-c", f"import {module}"],
-        env={**os.environ, "PYTHONPATH": path},
+        cwd=ROOT,
+        env=environment,
         capture_output=True,
         text=True,
     )

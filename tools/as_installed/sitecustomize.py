@@ -1,64 +1,16 @@
-"""Hides from a Python process what a person who reads the notebooks has not installed.
+"""Hides modules from a process that has this folder on its PYTHONPATH: see tools/hidden.py."""
 
-`make lab` installs the extra `notebooks` alone, the tests all of them: with this folder on
-PYTHONPATH a kernel imports what `make lab` would have installed, and nothing else of what is there.
-"""
-
-import re
+import os
 import sys
-import tomllib
 from importlib.abc import MetaPathFinder
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
-from pathlib import Path
 from types import ModuleType
-
-ROOT = Path(__file__).parents[2]
-EXTRA = "notebooks"
-
-
-def installed() -> set[str]:
-    """The names of the distributions that come with the extra, and with what it needs."""
-    from packaging.requirements import Requirement
-
-    found: set[tuple[str, str]] = set()
-    rest = [("flowbook", EXTRA)]
-    while rest:
-        name, extra = rest.pop()
-        if (name, extra) in found:
-            continue
-        found.add((name, extra))
-        for requirement in map(Requirement, needs(name, extra)):
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                rest += [(plain(requirement.name), each) for each in ("", *requirement.extras)]
-    return {name for name, _ in found}
-
-
-def needs(name: str, extra: str) -> list[str]:
-    """What a distribution says that it needs; Flowbook's own as its source says it."""
-    if name != "flowbook":
-        try:
-            return requires(name) or []
-        except PackageNotFoundError:
-            return []  # Of another platform.
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project["optional-dependencies"][extra] if extra else project["dependencies"]
-
-
-def plain(name: str) -> str:
-    """A distribution's name, however it is spelt."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class Hidden(MetaPathFinder):
-    """Finds nothing where a module belongs to distributions that are not there."""
+    """Finds nothing where a module is one of those that the environment names."""
 
     def __init__(self) -> None:
-        there = installed()
-        self._names = {
-            module
-            for module, distributions in packages_distributions().items()
-            if not any(plain(each) in there for each in distributions)
-        }
+        self._names = frozenset(os.environ["FLOWBOOK_HIDDEN"].split())
 
     def find_spec(self, name: str, path: object = None, target: ModuleType | None = None) -> None:
         """Refuse a module by its name."""

@@ -2,12 +2,13 @@
 
 It is run as
 
-    python -m tests.exec.checkpoints.refused REFUSAL
+    python -m tests.exec.checkpoints.refused REFUSAL ...
 
 where nothing is shared that is mounted (`unshare --mount`), for those refusals that mount. It ends
 with UNABLE, and says why, where the system does not let it make such a place.
 """
 
+import itertools
 import os
 import resource
 import shutil
@@ -15,7 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
@@ -156,8 +157,8 @@ def save_behind(training: Training, refusal: Refusal) -> None:
         assert again.run(training.step)[-1] == training.steps + 1
 
 
-def main(refusal: str) -> None:
-    for way in (save, save_behind):
+def main(refusals: Sequence[str]) -> None:
+    for refusal, way in itertools.product(refusals, (save, save_behind)):
         with fb.Graph().as_default():
             try_way(way, refusal)
 
@@ -179,4 +180,4 @@ def try_way(way: Callable[..., None], refusal: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,20 @@ from flowbook.exec.plan.failure import StepFailed
 from tests.exec.state.executors import runner_of
 from tests.graph.ops.queues.waiting import waiters
 from tests.interrupts import signalled_at
+
+
+def drawn_noise() -> fb.Tensor:
+    return fb.random_uniform([], seed=3, dtype=fb.float64)
+
+
+@cache
+def sums_of_noise() -> Any:
+    """What a variable holds to which so many draws have been added."""
+    with fb.Graph().as_default():
+        noise = drawn_noise()
+        with fb.Session() as sess:
+            return np.cumsum([0.0, *[sess.run(noise) for _ in range(5000)]])
+
 
 KINDS = ["at once", "regions", "first", "reference", "devices", "loop", "branch"]
 
@@ -44,9 +59,7 @@ class Training:
         self.step = self._built()
         self._put = self._queue.enqueue_many(np.arange(1.0, 3.0))
         self._left = self._queue.dequeue_many(self._queue.size())
-        noise = fb.random_uniform([], seed=3, dtype=fb.float64)
-        with fb.Session() as sess:
-            self._noise = np.cumsum([0.0, *[sess.run(noise) for _ in range(5000)]])
+        self._noise = sums_of_noise()
         self._count = 0
         self.sess.run(fb.global_variables_initializer())
 
@@ -73,7 +86,7 @@ class Training:
         first, second, drawn = self._state
         y = fb.sqrt(x * x)
         one, two = fb.assign_add(first, y), fb.assign_sub(second, y * 2.0)
-        noise = fb.random_uniform([], seed=3, dtype=fb.float64)
+        noise = drawn_noise()
         return fb.group(one, two, fb.assign_add(drawn, noise + 0.0 * y))
 
     def run(self, timeout: float | None = None) -> None:

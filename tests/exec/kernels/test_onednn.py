@@ -133,11 +133,11 @@ def test_it_uses_as_many_threads_as_the_option_says(convolved):
 
 @with_library
 def test_it_uses_no_more_threads_than_there_are_processors_for(monkeypatch):
-    many = onednn.library().quick.omp_get_max_threads() + 1
-    monkeypatch.setattr(onednn, "processors", lambda: many)
-    assert onednn.threads() == many - 1
-    monkeypatch.setattr(onednn, "processors", lambda: 1)
-    assert onednn.threads() == 1
+    limited = onednn.library().limited
+    monkeypatch.setattr(onednn, "processors", lambda: 4)
+    assert limited(3, onednn.threads) == 3
+    monkeypatch.setattr(onednn, "processors", lambda: 2)
+    assert limited(3, onednn.threads) == 2
 
 
 @with_library

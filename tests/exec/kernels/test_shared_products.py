@@ -134,7 +134,7 @@ def test_onednn_makes_float32_on_one_thread_whoever_calls(
 ) -> None:
     monkeypatch.setattr(gemms, "native", None)
     threads = with_onednn.quick.omp_get_max_threads
-    outside, inside = threads(), []
+    inside = []
 
     class Watching(gemm_plan.Plan):
         def make(self, *given: Any) -> None:
@@ -143,10 +143,14 @@ def test_onednn_makes_float32_on_one_thread_whoever_calls(
 
     monkeypatch.setattr(gemm_plan, "Plan", Watching)
     x, y = np.ones((301, 302), np.float32), np.ones((302, 303), np.float32)
-    assert (multiply(x, y) == 302).all()
+
+    def multiplied() -> None:
+        assert (multiply(x, y) == 302).all()
+        assert threads() == THREADS
+
+    with_onednn.limited(THREADS, multiplied)
     assert len(inside) > 1
     assert set(inside) == {1}
-    assert threads() == outside
 
 
 @needs_onednn

@@ -118,8 +118,8 @@ def test_one_long_step_is_interrupted_between_its_kernels(kernel: Kernel) -> Non
             print("going", flush=True)
 
         with fb.control_dependencies([fb.py_func(say, [], [])]):
-            y = fb.random_uniform([200, 200])
-        for _ in range(40_000):
+            y = fb.random_uniform([500, 500])
+        for _ in range(4_000):
             y = fb.matmul(y, y)
         total = fb.assign(W, fb.fill([300, 300], fb.cast(fb.reduce_sum(y), fb.float64)))
         """
