@@ -6,6 +6,7 @@ import inspect
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -326,7 +327,7 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
         function,
         attributes,
         Call(
-            function is not None and _is_positional(function, attributes),
+            function is not None and _is_positional(function, tuple(attributes)),
             op_def.expression if not is_users and op_def.is_inlined else None,
             op_def.is_single,
             is_users or not op_def.is_builtin,
@@ -343,12 +344,13 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
     )
 
 
-def _is_positional(function: Callable[..., Any], attributes: list[str]) -> bool:
+@lru_cache(1024)
+def _is_positional(function: Callable[..., Any], attributes: tuple[str, ...]) -> bool:
     """Whether a kernel's last parameters are exactly its attributes, in the definition's order."""
     if not attributes:
         return True
     parameters = list(inspect.signature(function).parameters.values())
     last = parameters[-len(attributes) :]
-    return [p.name for p in last] == attributes and all(
+    return tuple(p.name for p in last) == attributes and all(
         p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters
     )
