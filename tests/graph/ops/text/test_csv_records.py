@@ -32,36 +32,46 @@ STRANGE = [
 Arguments = tuple[list[bytes], list[Any], dict[str, Any]]
 
 
-@st.composite
-def columns(draw: st.DrawFn) -> tuple[fb.DType, st.SearchStrategy[str]]:
-    """A dtype, and what the fields of that column are drawn from: often no strange ones."""
-    dtype = draw(st.sampled_from(list(PLAIN)))
+# Strategies are made once: Hypothesis examines each that is new for longer than it draws from it.
+def texts_of(dtype: fb.DType) -> st.SearchStrategy[st.SearchStrategy[str]]:
+    """What the fields of a column are drawn from: often no strange ones."""
     plain = st.sampled_from(PLAIN[dtype])
-    return dtype, draw(
-        st.sampled_from([plain, plain | st.just(""), plain | st.sampled_from(STRANGE)])
-    )
+    return st.sampled_from([plain, plain | st.just(""), plain | st.sampled_from(STRANGE)])
+
+
+TEXTS = {dtype: texts_of(dtype) for dtype in PLAIN}
+DTYPES = st.lists(st.sampled_from(list(PLAIN)), min_size=1, max_size=4)
+DELIMITERS = st.sampled_from([",", ",", ";", " "])
+WIDTHS = {count: st.just(count) | st.integers(1, count) for count in range(1, 5)}
+ROWS = st.integers(0, 5)
+ODD_RECORDS = st.just([]) | st.lists(st.sampled_from([b"", b",", b"1;2", b"\xff,\xe4"]), max_size=1)
+SELECTED = {
+    count: st.just(()) | st.sets(st.sampled_from(range(count))).map(sorted).map(tuple)
+    for count in WIDTHS
+}
+HAVE_DEFAULTS = st.integers(0, 3)
+QUOTES = st.booleans()
+NA_VALUES = st.sampled_from(["", "", "NA", "N_A", "-17", "007"])
 
 
 @st.composite
 def arguments(draw: st.DrawFn) -> Arguments:
     """Records, defaults and attributes: often such that all is read at once."""
-    dtypes, texts = zip(*draw(st.lists(columns(), min_size=1, max_size=4)), strict=True)
-    delimiter = draw(st.sampled_from([",", ",", ";", " "]))
-    width = draw(st.just(len(texts)) | st.integers(1, len(texts)))
-    rows = draw(st.lists(st.tuples(*texts[:width]), max_size=5))
-    records = [delimiter.join(row).encode() for row in rows]
-    records += draw(
-        st.just([]) | st.lists(st.sampled_from([b"", b",", b"1;2", b"\xff,\xe4"]), max_size=1)
-    )
+    dtypes = draw(DTYPES)
+    texts = [draw(TEXTS[dtype]) for dtype in dtypes]
+    delimiter = draw(DELIMITERS)
+    used = texts[: draw(WIDTHS[len(texts)])]
+    rows = [[draw(text) for text in used] for _ in range(draw(ROWS))]
+    records = [delimiter.join(row).encode() for row in rows] + draw(ODD_RECORDS)
+    selected = draw(SELECTED[len(dtypes)])
     every = range(len(dtypes))
-    selected = draw(st.just(()) | st.sets(st.sampled_from(every)).map(sorted).map(tuple))
     wanted = tuple([dtypes[column] for column in selected or every])
-    defaults = [np.array([7] if draw(st.integers(0, 3)) else [], dtype.numpy) for dtype in wanted]
+    defaults = [np.array([7] if draw(HAVE_DEFAULTS) else [], dtype.numpy) for dtype in wanted]
     attributes = {
         "Tout": wanted,
         "field_delim": delimiter,
-        "use_quote_delim": draw(st.booleans()),
-        "na_value": draw(st.sampled_from(["", "", "NA", "N_A", "-17", "007"])),
+        "use_quote_delim": draw(QUOTES),
+        "na_value": draw(NA_VALUES),
         "select_cols": selected,
     }
     return records, defaults, attributes
