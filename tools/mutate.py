@@ -72,6 +72,7 @@ TABLES = "graph/ops/tables/test_mutable_tables.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 MUTEX = "graph/ops/queues/test_mutex.py"
 TOUCHES = "exec/state/test_touches.py"
+SHARED_OWNERS = "exec/state/test_shared_owners.py"
 CLAIMS = "exec/state/test_claims.py"
 ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
@@ -1222,6 +1223,24 @@ CHANGES = (
         "            self._take_turns(self._held(touching))\n",
         "",
         (MUTEX,),
+    ),
+    Change(
+        "graph/rewrite/subgraph.py",
+        "return self.owner.key if self.owner is not None else None",
+        "return self.owner",
+        (SHARED_OWNERS,),
+    ),
+    Change(
+        "graph/rewrite/growth.py",
+        "return owner.key not in base.touched and",
+        "return owner not in base.node_of and",
+        (SHARED_OWNERS,),
+    ),
+    Change(
+        "exec/engine/initialisation.py",
+        "if key not in needed or needed[key].retired:",
+        "if key not in needed:",
+        (SHARED_OWNERS,),
     ),
     Change(
         "exec/resources/mutex.py",

@@ -21,7 +21,7 @@ from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin.called import called, described, tensor_called
-from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.resource_key import key_touched
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
@@ -173,11 +173,11 @@ def _has_written_axis(tensor: Tensor) -> bool:
 
 
 def _unused(asked: _Asked) -> Iterable[Finding]:
-    read = {touched_by(op) for op in asked.ancestors if op.op_def.access is Access.READ}
+    read = {key_touched(op) for op in asked.ancestors if op.op_def.access is Access.READ}
     for variable in asked.graph.variables(trainable=True):
         readers = [op for op in variable.handle.consumers() if op.op_def.access is Access.READ]
         if asked.loss is not None:
-            if variable.op not in read:
+            if variable.op.key not in read:
                 yield _unused_variable(variable, f"{asked.loss.name} does not depend on it")
         elif not any(_is_used(reader) for reader in readers):
             yield _unused_variable(variable, "nothing reads it")

@@ -28,7 +28,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.ancestors import closing, taken_by
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.resource_key import ResourceKey, touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.ops.state.variables import Variable
@@ -58,7 +58,7 @@ class Initialisation:
         self._master = master
         self._store = master.store
         self._is_automatic = is_automatic
-        self._readers: dict[Operation, list[Operation]] = {}
+        self._readers: dict[ResourceKey | None, list[Operation]] = {}
         self._seen = 0
         self._retirements = master.graph.retirements
         self._forgets = master.graph.values.forgets
@@ -87,7 +87,7 @@ class Initialisation:
         self._seen += len(new)
         for reader, read in readers.items():
             for other in read:
-                self._readers.setdefault(other, []).append(reader)
+                self._readers.setdefault(other.key, []).append(reader)
         if any(readers.values()):
             self._store.start_over()
 
@@ -122,20 +122,22 @@ class Initialisation:
     def _needed(
         self, uses: Sequence[tuple[Operation, Operation]], fed: Collection[Tensor]
     ) -> Iterable[Operation]:
-        """The variables that must have values before the step, each by its handle's operation."""
+        """The variables that must have values before the step, each by one that owns it."""
         assigned = _assigned(uses)
-        needed: dict[Operation, None] = {}
+        needed: dict[ResourceKey | None, Operation] = {}
         for operation, variable in uses:
             if not operation.op_def.needs_value or _is_fed_read(operation, variable, fed):
                 continue
-            if variable in assigned and _follows_assignment(
-                operation, variable, assigned[variable], uses
-            ):
+            key = variable.key
+            if key in assigned and _follows_assignment(operation, key, assigned[key], uses):
                 continue
-            needed[variable] = None
+            # The initial value is that of the newest definition.
+            if key not in needed or needed[key].retired:
+                needed[key] = variable
             if operation.op_def.access is Access.WRITE:
-                needed.update(dict.fromkeys(self._readers.get(variable, ())))
-        return needed
+                for reader in self._readers.get(key, ()):
+                    needed.setdefault(reader.key, reader)
+        return needed.values()
 
     def _initialize(
         self, variables: Iterable[Operation], given: Mapping[Tensor, Any], deadline: float | None
@@ -222,22 +224,23 @@ def _is_fed_read(operation: Operation, variable: Operation, fed: Collection[Tens
     return operation.op_def.reads_as is not None and variable.outputs[0] in fed
 
 
-def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[Operation, int]:
+def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[ResourceKey | None, int]:
     """For each variable that a plain Assign surely writes the first such operation's id.
 
     One in a branch, or in a loop, may never run.
     """
-    assigned: dict[Operation, int] = {}
+    assigned: dict[ResourceKey | None, int] = {}
     for operation, variable in uses:
         is_sure = operation.context is None and not operation.op_def.needs_value
         if operation.op_def.access is Access.WRITE and is_sure:
-            assigned[variable] = min(operation.id, assigned.get(variable, operation.id))
+            key = variable.key
+            assigned[key] = min(operation.id, assigned.get(key, operation.id))
     return assigned
 
 
 def _follows_assignment(
     operation: Operation,
-    variable: Operation,
+    key: ResourceKey | None,
     assigned: int,
     uses: Iterable[tuple[Operation, Operation]],
 ) -> bool:
@@ -247,7 +250,7 @@ def _follows_assignment(
     writes = {
         other
         for other, written in uses
-        if other.op_def.access is Access.WRITE and written is variable and other.id >= assigned
+        if other.op_def.access is Access.WRITE and written.key == key and other.id >= assigned
     }
     # What an iteration takes from the one before, the first one does not.
     return any(other in writes for other in _ancestors([operation], (), goes_round=False))

@@ -67,11 +67,12 @@ def inseparable(graph: Subgraph, homes: Collection[ResourceKey]) -> Groups:
     # What a graph grows by asks for nothing.
     together = colocated(graph.operations) if not graph.start else Groups()
     producer = graph.producer
+    owners: dict[ResourceKey | None, Operation] = {}
     for node in graph.new:
         operation = node.operation
         together.join(operation)
         if node.owner is not None:
-            together.join(node.owner, operation)
+            together.join(owners.setdefault(node.key, node.owner), operation)
         for value in node.inputs:
             source = producer.get(value)
             if source is None or value in graph.constants:

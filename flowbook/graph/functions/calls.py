@@ -19,7 +19,7 @@ from flowbook.graph.gradients.loop_dependence import is_differentiable
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import own_definitions
-from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.resource_key import key_touched
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import OUTSIDE, Access
@@ -137,10 +137,10 @@ def _refuse_repeated(
     definition: Definition, given: Mapping[Tensor, Tensor], needed: Sequence[Tensor]
 ) -> None:
     """Refuse what a gradient would have to do once more, and could not do alike."""
-    written = {touched_by(op) for op in definition.operations if op.op_def.access is Access.WRITE}
+    written = {key_touched(op) for op in definition.operations if op.op_def.access is Access.WRITE}
     for op in wanted(definition, given, needed):
         access = op.op_def.access
-        if access in ACTING or (access is Access.READ and touched_by(op) in written):
+        if access in ACTING or (access is Access.READ and key_touched(op) in written):
             raise UnimplementedError(
                 f"the gradient of a kept call of {definition.name!r} would need the value that "
                 f"{op.name!r} had in the call",

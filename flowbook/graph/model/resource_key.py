@@ -82,6 +82,12 @@ def touched_by(operation: Operation) -> Operation | None:
     return None if _is_chosen(handle) else owner_of(handle)
 
 
+def key_touched(operation: Operation) -> ResourceKey | None:
+    """The key of what an operation touches; None where `touched_by` gives None."""
+    owner = touched_by(operation)
+    return owner.key if owner is not None else None
+
+
 def _is_chosen(handle: Tensor) -> bool:
     """Whether it is one of several handles, of a kind whose touches have no order anyway."""
     given = [tensor for tensor in handle.op.inputs if tensor.dtype is resource]

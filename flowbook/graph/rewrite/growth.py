@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.resource_key import ResourceKey, key_touched, touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.cse import is_there
@@ -39,8 +39,8 @@ def grows(
     fed = set(base.feeds)
     met: set[Operation] = set()
     new: set[Operation] = set()
-    reads: dict[Operation, int] = {}
-    writes: dict[Operation, int] = {}
+    reads: dict[ResourceKey, int] = {}
+    writes: dict[ResourceKey, int] = {}
     stack: list[Operation] = list(targets)
     taken = [t for t in fetches if t not in fed]
     while stack or taken:
@@ -70,20 +70,20 @@ def grows(
         taken += [t for t in operation.inputs if t not in fed]
         stack += operation.control_inputs
     # A read that was built after a write would have to go before it.
-    if any(reads.get(owner, 0) > first for owner, first in writes.items()):
+    if any(reads.get(key, 0) > first for key, first in writes.items()):
         return False
     return met.union(new).issuperset(roots)
 
 
 def _note_touch(
-    operation: Operation, reads: dict[Operation, int], writes: dict[Operation, int]
+    operation: Operation, reads: dict[ResourceKey, int], writes: dict[ResourceKey, int]
 ) -> None:
     """Note the last read, and the first write, of what an operation touches."""
-    owner, number = touched_by(operation), operation.id
-    if owner is not None and operation.op_def.access is Access.WRITE:
-        writes[owner] = min(number, writes.get(owner, number))
-    elif owner is not None:
-        reads[owner] = max(number, reads.get(owner, number))
+    key, number = key_touched(operation), operation.id
+    if key is not None and operation.op_def.access is Access.WRITE:
+        writes[key] = min(number, writes.get(key, number))
+    elif key is not None:
+        reads[key] = max(number, reads.get(key, number))
 
 
 def _has(base: Subgraph, value: int) -> bool:
@@ -111,10 +111,10 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
         return True
     owner = touched_by(operation)
     if op_def.access is Access.WRITE and owner is not None:
-        return owner not in base.node_of and owner.outputs[0] not in base.feeds
+        return owner.key not in base.touched and owner.outputs[0] not in base.feeds
     if op_def.access is not Access.READ:
         return False
-    return owner not in base.written or _is_read(base, operation)
+    return key_touched(operation) not in base.written or _is_read(base, operation)
 
 
 def _is_read(base: Subgraph, operation: Operation) -> bool:

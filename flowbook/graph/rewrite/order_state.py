@@ -22,7 +22,7 @@ from collections.abc import Collection
 from operator import and_, or_
 
 from flowbook.graph.model.context import Frame, frame_of, runs_in
-from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.touch import Access, Order
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
@@ -30,21 +30,22 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 def order_state(graph: Subgraph) -> None:
     """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them."""
-    writes: dict[Operation, list[Node]] = {}
-    reads: dict[Operation, list[Node]] = {}
-    turns: dict[Operation, list[Node]] = {}
+    writes: dict[ResourceKey, list[Node]] = {}
+    reads: dict[ResourceKey, list[Node]] = {}
+    turns: dict[ResourceKey, list[Node]] = {}
     outside: list[Node] = []
     for node in graph.touching:
-        access = node.op_def.access
+        access, key = node.op_def.access, node.key
         if access is Access.OUTSIDE:
             outside.append(node)
-        elif access is not None and node.owner is not None:
+        elif access is not None and key is not None:
             order = node.order
             if order is Order.READS_FIRST:
                 touching = writes if access is Access.WRITE else reads
-                touching.setdefault(node.owner, []).append(node)
+                touching.setdefault(key, []).append(node)
             elif order is Order.IN_TURN:
-                turns.setdefault(node.owner, []).append(node)
+                turns.setdefault(key, []).append(node)
+    graph.touched |= {node.key for node in graph.touching if node.key is not None}
     graph.written |= writes.keys()
     if graph.is_routed or turns:
         _Frames(graph).order(outside, writes, reads, turns)
@@ -57,8 +58,8 @@ def order_state(graph: Subgraph) -> None:
     bits = {w: 1 << i for i, w in enumerate(w for chained in writes.values() for w in chained)}
     reaching = _reaching(graph, bits)
     backward: list[tuple[Node, Node]] = []
-    for owner, chained in writes.items():
-        for read in reads.get(owner, ()):
+    for key, chained in writes.items():
+        for read in reads.get(key, ()):
             seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
             for write in chained[seen[-1] + 1 if seen else 0 :]:
                 if read.operation.id < write.operation.id:
@@ -102,9 +103,9 @@ def _insert_backward(graph: Subgraph, edges: list[tuple[Node, Node]]) -> None:
             precede without closing a cycle, and so all later ones.
     """
     successors = _successors(graph)
-    done: set[tuple[Node, Operation | None]] = set()
+    done: set[tuple[Node, ResourceKey | None]] = set()
     for read, write in sorted(edges, key=lambda e: (e[0].operation.id, e[1].operation.id)):
-        placed = (read, write.owner)
+        placed = (read, write.key)
         if placed in done or _leads_to(write, read, successors):
             continue
         done.add(placed)  # The later writes follow this one.
@@ -160,9 +161,9 @@ class _Frames:
     def order(
         self,
         outside: list[Node],
-        writes: dict[Operation, list[Node]],
-        reads: dict[Operation, list[Node]],
-        turns: dict[Operation, list[Node]],
+        writes: dict[ResourceKey, list[Node]],
+        reads: dict[ResourceKey, list[Node]],
+        turns: dict[ResourceKey, list[Node]],
     ) -> None:
         """Add the edges, and bring the nodes into an order that obeys them."""
         for chained in (outside, *writes.values()):
@@ -170,10 +171,10 @@ class _Frames:
                 self._put_before([earlier], later)
         for touching in turns.values():
             self._take_turns(self._held(touching))
-        for owner, chained in writes.items():
+        for key, chained in writes.items():
             bits = {write: 1 << i for i, write in enumerate(chained)}
             reaching = _reaching(self._graph, bits)
-            for read in reads.get(owner, ()):
+            for read in reads.get(key, ()):
                 seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
                 behind: Node | None = None
                 for write in chained[seen[-1] + 1 if seen else 0 :]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Order, resource_kind
 from flowbook.graph.rewrite.layered import Table, grown
@@ -81,6 +82,11 @@ class Node:
         self.number = -1
 
     @property
+    def key(self) -> ResourceKey | None:
+        """The key of the resource that it touches or owns; several operations may own one."""
+        return self.owner.key if self.owner is not None else None
+
+    @property
     def order(self) -> Order | None:
         """How touches of its resource are ordered; None if it has none."""
         owns = self.owner.op_def.owns if self.owner is not None else None
@@ -118,7 +124,8 @@ class Subgraph:
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
-        written: the operations that own what its nodes write to (`order_state.py`).
+        touched: the keys of what its nodes own or touch (`order_state.py`).
+        written: the keys of what its nodes write to.
     """
 
     operations: list[Operation]
@@ -143,7 +150,8 @@ class Subgraph:
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
-    written: frozenset[Operation] = frozenset()
+    touched: frozenset[ResourceKey] = frozenset()
+    written: frozenset[ResourceKey] = frozenset()
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
@@ -169,6 +177,7 @@ class Subgraph:
             is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
+            touched=self.touched,
             written=self.written,
         )
 
