@@ -1128,18 +1128,18 @@ CHANGES = (
     Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
     Change(
         "graph/rewrite/growth.py",
-        "return owner not in base.written or _is_read(base, operation)",
+        "return key_touched(operation) not in base.written or _is_read(base, operation)",
         "return True",
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",
-        "if any(reads.get(owner, 0) > first for",
+        "if any(reads.get(key, 0) > first for",
         "if any(0 for",
         (GROWTH,),
     ),
-    Change("graph/rewrite/growth.py", "return owner not in base.node_of and", "return", (GROWTH,)),
+    Change("graph/rewrite/growth.py", "return owner.key not in base.touched and", "return", (GROWTH,)),
     Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
@@ -1579,7 +1579,7 @@ CHANGES = (
     ),
     Change(
         "exec/engine/initialisation.py",
-        "needed.update(dict.fromkeys(self._readers.get(variable, ())))",
+        "needed.setdefault(reader.key, reader)",
         "pass",
         (STARTS,),
     ),
