@@ -2661,9 +2661,22 @@ CHANGES = (
     ),
     Change(
         "exec/kernels/shared_products.py",
-        "parts = [(1, plan.make, i, x, y, out)",
-        "parts = [(2, plan.make, i, x, y, out)",
+        "parts = [(1, plan.make, some, x, y, out)",
+        "parts = [(2, plan.make, some, x, y, out)",
         (SHARED,),
+    ),
+    # Python's helpers gain less of a small product than it costs to call them.
+    Change(
+        "exec/kernels/shared_products.py",
+        "if _is_for_helpers(x, out) else [numbers]",
+        "",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "if plan is not None and not _is_for_helpers(x, out):",
+        "if False:",
+        (NATIVE_CREW,),
     ),
     Change(
         "exec/kernels/native_crew.py",

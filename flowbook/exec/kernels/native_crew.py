@@ -186,8 +186,7 @@ def _try(crew: NativeCrew, gemms: Iterable[Gemm]) -> None:
         planned = plan(gemm, x, y, found, -2, (0, 16, 32))
         if planned is None:
             continue
-        for i in range(planned.count):
-            planned.make(i, x, y, expected)
+        planned.make(range(planned.count), x, y, expected)
         crew.multiply(planned, x, y, found, 1)
         if found.tobytes() != expected.tobytes():
             raise UnimplementedError("the machine code makes other numbers than Python")
