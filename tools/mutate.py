@@ -85,6 +85,7 @@ VIEWS_OF_TRACES = "widgets/timelines/test_timeline_view.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 TENSOR_ARRAY = "graph/control_flow/test_tensor_array.py"
+VARIABLE = "exec/resources/test_variable.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
 CREW = "exec/kernels/test_crew.py"
@@ -1572,6 +1573,15 @@ CHANGES = (
         (ORDER,),
     ),
     Change("exec/resources/variable.py", "self._announce(True)", "pass", (CLAIMS,)),
+    # Large values: views that are not counted, or can be written to, and memory anywhere.
+    Change("exec/devices/cpu.py", "_Memory(size + _LINE,", "np.empty(size + _LINE,", (VARIABLE,)),
+    Change(
+        "exec/devices/cpu.py",
+        "            array.base.flags.writeable = not is_locked\n",
+        "            array.base.flags.writeable = True\n",
+        (VARIABLE,),
+    ),
+    Change("exec/devices/cpu.py", "memory, -memory.ctypes.data % _LINE", "memory", (VARIABLE,)),
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
     Change(
         "exec/resources/variable.py",
