@@ -86,6 +86,7 @@ VIEWS_OF_TRACES = "widgets/timelines/test_timeline_view.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 TENSOR_ARRAY = "graph/control_flow/test_tensor_array.py"
+VARIABLE = "exec/resources/test_variable.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
 CREW = "exec/kernels/test_crew.py"
@@ -1591,6 +1592,15 @@ CHANGES = (
         (ORDER,),
     ),
     Change("exec/resources/variable.py", "self._announce(True)", "pass", (CLAIMS,)),
+    # Large values: views that are not counted, or can be written to, and memory anywhere.
+    Change("exec/devices/cpu.py", "_Memory(size + _LINE,", "np.empty(size + _LINE,", (VARIABLE,)),
+    Change(
+        "exec/devices/cpu.py",
+        "            array.base.flags.writeable = not is_locked\n",
+        "            array.base.flags.writeable = True\n",
+        (VARIABLE,),
+    ),
+    Change("exec/devices/cpu.py", "memory, -memory.ctypes.data % _LINE", "memory", (VARIABLE,)),
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
     Change(
         "exec/resources/variable.py",
@@ -2680,9 +2690,22 @@ CHANGES = (
     ),
     Change(
         "exec/kernels/shared_products.py",
-        "parts = [(1, plan.make, i, x, y, out)",
-        "parts = [(2, plan.make, i, x, y, out)",
+        "parts = [(1, plan.make, some, x, y, out)",
+        "parts = [(2, plan.make, some, x, y, out)",
         (SHARED,),
+    ),
+    # Python's helpers gain less of a small product than it costs to call them.
+    Change(
+        "exec/kernels/shared_products.py",
+        "if _is_for_helpers(x, out) else [numbers]",
+        "",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "if plan is not None and not _is_for_helpers(x, out):",
+        "if False:",
+        (NATIVE_CREW,),
     ),
     Change(
         "exec/kernels/native_crew.py",

@@ -101,6 +101,10 @@ class Device(ABC):
     def fetch(self, array: Any) -> Any:
         """The values of an array of this device, as a host array or scalar of the caller's own."""
 
+    def room(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array without values, for what stays in memory and is written to again and again."""
+        return self.xp.empty(shape, dtype)
+
     def put(self, array: Any) -> Any:
         """An array of this device with the values of a host array, which nobody writes to."""
         return self.own(array)

@@ -30,7 +30,7 @@ def hot_loops() -> dict[str, str]:
     """Which loops run as machine code, and why the others do not.
 
     Large draws of random numbers, and what adds rows to variables, run in loops that begin in
-    NumPy, and are compiled in the background when they have taken 0.1 s, where llvmlite is
+    NumPy, and are compiled in the background when they have taken 0.05 s, where llvmlite is
     installed (`pip install llvmlite`). So is, on Linux and x86-64, what divides products of
     matrices among threads. Both forms make the same numbers; the option `machine_code` chooses.
 

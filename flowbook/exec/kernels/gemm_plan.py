@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,10 +82,10 @@ class Plan(ctypes.Structure):
 
     count: int
     has_squares: bool
-    _call: Callable[..., int | None]
-    _leading: tuple[int, ...]
-    _one: Any
-    _zero: Any
+    # What machine code reads in the fields, for Python, which takes long to read them.
+    _multiply: Callable[[int, int, int, int, int], int | None]
+    _steps: list[list[int]]
+    _parts: list[tuple[list[int], list[int]]]
     _fields_ = (
         ("gemm", ctypes.c_void_p),
         ("convention", ctypes.c_int64),
@@ -107,11 +107,11 @@ class Plan(ctypes.Structure):
             return False
         return not (self.has_squares and np.may_share_memory(x, y))
 
-    def make(self, i: int, x: Any, y: Any, out: Any) -> None:
-        """Make one of the parts, on this thread, without Python's lock.
+    def make(self, parts: Iterable[int], x: Any, y: Any, out: Any) -> None:
+        """Make some of the parts, on this thread, without Python's lock.
 
         Args:
-            i: which.
+            parts: which, by their numbers.
             x: the first factor,
             y: the second
             out: and the product.
@@ -119,26 +119,29 @@ class Plan(ctypes.Structure):
         Raises:
             MemoryError: if gemm has not enough.
         """
-        part = self.parts[i]
-        outer, inner, rows, columns = part.sizes
-        x_at, y_at, out_at = (
-            array.ctypes.data + offset
-            for array, offset in zip((x, y, out), part.offsets, strict=False)
-        )
+        x_at, y_at, out_at = x.ctypes.data, y.ctypes.data, out.ctypes.data
+        (x_outer, x_inner), (y_outer, y_inner), (out_outer, out_inner) = self._steps
+        for i in parts:
+            (x_offset, y_offset, out_offset), (outer, inner, rows, columns) = self._parts[i]
+            for j, k in itertools.product(range(outer), range(inner)):
+                x_here = x_at + x_offset + j * x_outer + k * x_inner
+                y_here = y_at + y_offset + j * y_outer + k * y_inner
+                out_here = out_at + out_offset + j * out_outer + k * out_inner
+                check(self._multiply(rows, columns, x_here, y_here, out_here))
+
+    def _for_python(self, convention: _Convention, one_and_zero: Any) -> Callable[..., int | None]:
+        call: Callable[..., int | None] = convention.type()(self.gemm)
+        orders = *convention.leading, self.x_order, self.y_order
+        inner_size = self.inner_size
         x_apart, y_apart, out_apart, _ = self.apart
-        for j, k in itertools.product(range(outer), range(inner)):
-            x_here, y_here, out_here = (
-                at + j * outer_step + k * inner_step
-                for at, outer_step, inner_step in zip(
-                    (x_at, y_at, out_at), self.outer_steps, self.inner_steps, strict=False
-                )
-            )
-            status = self._call(
-                *(*self._leading, self.x_order, self.y_order),
-                *(rows, columns, self.inner_size, self._one),
-                *(x_here, x_apart, y_here, y_apart, self._zero, out_here, out_apart),
-            )
-            check(status)
+        by_address = convention.number is ctypes.c_void_p
+        one, zero = (self.one, self.zero) if by_address else one_and_zero.tolist()
+
+        def multiply(rows: int, columns: int, x_at: int, y_at: int, out_at: int) -> int | None:
+            factors = x_at, x_apart, y_at, y_apart
+            return call(*orders, rows, columns, inner_size, one, *factors, zero, out_at, out_apart)
+
+        return multiply
 
 
 def check(status: int | None) -> None:
@@ -198,25 +201,24 @@ def planned(
     parts = []
     for first, last in itertools.pairwise(borders):
         sizes[axis] = last - first
-        offsets = [first * step[axis] for step in steps]
-        parts.append(_Part(_Four(*offsets), _Four(*sizes)))
-    if min(x_shape[-1], *(min(part.sizes[2:]) for part in parts)) < 2:
+        parts.append(([first * step[axis] for step in steps], sizes.copy()))
+    if min(x_shape[-1], *(min(part_sizes[2:]) for _, part_sizes in parts)) < 2:
         return None  # That is a product with a vector.
-    made = Plan(count=len(parts), parts=(_Part * len(parts))(*parts))
+    fields = [_Part(_Four(*offsets), _Four(*part_sizes)) for offsets, part_sizes in parts]
+    made = Plan(count=len(parts), parts=(_Part * len(parts))(*fields))
+    made._parts = parts
+    made._steps = [step[:2] for step in steps]
     made.gemm, made.convention, made.inner_size = gemm.address, convention.code, x_shape[-1]
     made.one = one_and_zero.ctypes.data
     made.zero = made.one + each
-    made._call, made._leading = convention.type()(gemm.address), convention.leading
-    made._one, made._zero = (
-        (made.one, made.zero) if convention.number is ctypes.c_void_p else one_and_zero.tolist()
-    )
     x_order, x_apart = x_stored
     y_order, y_apart = y_stored
     made.x_order, made.y_order = convention.orders[x_order], convention.orders[y_order]
     made.apart = _Four(x_apart, y_apart, shape[-1])
+    made._multiply = made._for_python(convention, one_and_zero)
     made.outer_steps, made.inner_steps = (_Four(*(step[i] for step in steps)) for i in (0, 1))
     made.has_squares = x_strides[-2:] == y_strides[:-3:-1] and any(
-        part.sizes[2] == part.sizes[3] for part in parts
+        part_sizes[2] == part_sizes[3] for _, part_sizes in parts
     )
     return made
 

@@ -56,7 +56,7 @@ define private void @wake(ptr %box) {
 ; Times are in cycles of the processor's clock, some 0.4 ns each. To sleep and be woken takes 100,000
 ; and more on a quiet machine, whose processors sleep too when nothing is to do.
 @a_moment = private constant i64 20000
-@a_while = private constant i64 1500000
+@a_while = private constant i64 2500000
 ; If offering the processor takes longer than this, 0.2 ms, and somebody took it, the machine is busy,
 ; and for a spell is taken to be. On a virtual machine time passes also while its host runs others:
 ; who sleeps then waits for the host too, so that is no reason.

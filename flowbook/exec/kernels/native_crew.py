@@ -9,10 +9,10 @@ share nothing else but the number of the part that is next. Who has a product of
 of helpers that are free, takes parts like them, and takes back what no helper has begun. A helper
 that is at a part is waited for. Several threads may have products at once; a helper has one.
 
-Who waits looks for half a millisecond, and then sleeps: on a quiet machine, where it takes a tenth
-of one to be woken, the products of a step find their helpers awake. Meanwhile it offers the cpu
-to others; if somebody takes it, the machine is busy, and it sleeps after microseconds from then on.
-A helper asks the system for short turns: where all processors are taken, it is let in sooner.
+Who waits looks for a millisecond, and then sleeps: on a quiet machine, where it takes a tenth of
+one to be woken, the products of a step find their helpers awake. Meanwhile it offers the cpu to
+others; if somebody takes it, the machine is busy, and it sleeps after microseconds from then on. A
+helper asks the system for short turns: where all processors are taken, it is let in sooner.
 """
 
 from __future__ import annotations
@@ -186,8 +186,7 @@ def _try(crew: NativeCrew, gemms: Iterable[Gemm]) -> None:
         planned = plan(gemm, x, y, found, -2, (0, 16, 32))
         if planned is None:
             continue
-        for i in range(planned.count):
-            planned.make(i, x, y, expected)
+        planned.make(range(planned.count), x, y, expected)
         crew.multiply(planned, x, y, found, 1)
         if found.tobytes() != expected.tobytes():
             raise UnimplementedError("the machine code makes other numbers than Python")

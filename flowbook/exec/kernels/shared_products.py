@@ -7,7 +7,8 @@ a cut gains nothing for is computed whole, on one thread.
 There are two crews of helpers. The native one (`native_crew.py`) is as quick as BLAS's own threads
 and makes all parts that are gemm's, which is nearly all, once it is compiled. Python's (`crew.py`)
 is there at once, makes those until then, and the others always: matrices by vectors or by their own
-transposes, and where there is no machine code.
+transposes, and where there is no machine code. Its helpers take long to call, and until then come
+to large products alone.
 
 Where oneDNN is installed, its gemm makes what is float32 and large, instead of BLAS's: it is never
 slower, and on processors or shapes that OpenBLAS has no good code for twice as fast and more.
@@ -136,7 +137,9 @@ def _multiply_by_onednn(
         library.limited(1, crew.multiply, plan, x, y, out, threads)
         return
     start = perf_counter()
-    parts = [(1, plan.make, i, x, y, out) for i in range(plan.count)]
+    numbers = range(plan.count)
+    together = [[i] for i in numbers] if _is_for_helpers(x, out) else [numbers]
+    parts = [(1, plan.make, some, x, y, out) for some in together]
     share(library.limited, parts, threads)
     gemms.ran(perf_counter() - start)
 
@@ -149,9 +152,16 @@ def _multiply_in_parts(
         crew.multiply(plan, x, y, out, threads)
         return
     start = perf_counter()
+    if plan is not None and not _is_for_helpers(x, out):
+        threads = 1
     share(np.matmul, list(_parts(x, y, out, axis, borders)), threads)
     if plan is not None:
         gemms.ran(perf_counter() - start)
+
+
+def _is_for_helpers(x: Any, out: Any) -> bool:
+    """Whether Python's helpers save more of a product of matrices than it takes to call them."""
+    return bool(out.size * x.shape[-1] > _LARGE)
 
 
 def factorise(function: Callable[..., Any], matrix: Any, *others: Any, **named: Any) -> Any:

@@ -126,7 +126,7 @@ class VariableResource:
             if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
                 self._write(self._xp.copyto, value)
             else:
-                self._swap(self._xp.array(value, dtype=self.dtype.numpy, order="C"))
+                self._swap(self._copy(value))
             return self._view
 
     def fetch(self) -> Array:
@@ -164,7 +164,9 @@ class VariableResource:
             if self._is_free():
                 self._write(ufunc, value, self._buffer)
             else:
-                self._swap(self._xp.asarray(ufunc(self._buffer, value)))
+                updated = self.device.room(shape, self.dtype.numpy)
+                ufunc(self._buffer, value, updated)
+                self._swap(updated)
             return self._view
 
     def count_up_to(self, limit: int) -> Array:
@@ -180,7 +182,7 @@ class VariableResource:
             if before >= limit:
                 raise OutOfRangeError(f"variable {self.name!r} has reached {limit}")
             if not self._is_free():
-                self._swap(self._buffer.copy())
+                self._swap(self._copy(self._buffer))
             self._write(np.add, 1, self._buffer)
             return before
 
@@ -192,7 +194,7 @@ class VariableResource:
                 raise self._uninitialized()
             self._check_rows(indices, len(self._buffer))
             if not self._is_free():
-                self._swap(self._buffer.copy())
+                self._swap(self._copy(self._buffer))
             flat = xp.reshape(indices, -1)
             # One value may serve for all.
             rows = xp.reshape(updates, (flat.size, *self._buffer.shape[1:]) if updates.ndim else ())
@@ -217,7 +219,7 @@ class VariableResource:
                 raise self._uninitialized()
             flat, rows, dims = place(self._buffer.shape)
             if not self._is_free():
-                self._swap(self._buffer.copy())
+                self._swap(self._copy(self._buffer))
             self._write(_write_rows, dims, self._xp, ufunc, flat, rows)
             return self._view
 
@@ -234,7 +236,7 @@ class VariableResource:
                 raise self._uninitialized()
             key = place(self._buffer.shape)
             if not self._is_free():
-                self._swap(self._buffer.copy())
+                self._swap(self._copy(self._buffer))
             self._write(setitem, key, value)
             return self._view
 
@@ -313,6 +315,11 @@ class VariableResource:
             function(buffer, *arguments)
         finally:
             self.device.lock(buffer, True)
+
+    def _copy(self, value: Array) -> Array:
+        buffer = self.device.room(value.shape, self.dtype.numpy)
+        self._xp.copyto(buffer, value)
+        return buffer
 
     def _swap(self, buffer: Array) -> None:
         self.device.lock(buffer, True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-WORTH = 0.1
+WORTH = 0.05
 """Seconds in NumPy's form after which a loop is hot: about what it takes to compile it."""
 
 # So many turns at a time a body makes on arrays: as many calls of fewer would cost more, and those

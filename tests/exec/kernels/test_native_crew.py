@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.kernels import blas, compiling, native_crew, onednn, shared_products
+from flowbook.exec.kernels import crew as crews
 from flowbook.exec.kernels.blas import Blas
 from flowbook.exec.kernels.gemm_plan import Gemm, Plan, plan
 from flowbook.exec.kernels.machine_code import machine_code
@@ -126,6 +127,32 @@ def test_both_crews_make_the_same_bits(
     check()
     assert len(calls) > 20
     assert (3 in calls) == by_onednn
+
+
+@pytest.mark.parametrize(
+    "by_onednn", [pytest.param(True, marks=requires(distribution="onednn-cpu-gomp")), False]
+)
+def test_pythons_helpers_are_called_to_large_products_alone(
+    monkeypatch: pytest.MonkeyPatch, by_onednn: bool
+) -> None:
+    if not by_onednn:
+        monkeypatch.setattr(onednn, "for_products", lambda: None)
+    monkeypatch.setattr(shared_products, "processors", lambda: THREADS)
+    library = Blas(lambda: THREADS, lambda threads: None, LIBRARY.gemms)
+    monkeypatch.setattr(blas, "library", lambda module: library)
+    monkeypatch.setattr(gemms, "native", None)
+    at_once: list[int] = []
+
+    def share(function: Any, parts: Any, threads: int) -> None:
+        at_once.append(min(len(parts), threads))
+        crews.share(function, parts, threads)
+
+    monkeypatch.setattr(shared_products, "share", share)
+    # Of 4 and of 18 million multiplications; the first is cut into parts too.
+    for rows in (96, 480):
+        x, y = np.ones((rows, 200), np.float32), np.ones((200, 192), np.float32)
+        assert (shared_products.multiply(x, y) == 200).all()
+    assert at_once == [1, THREADS]
 
 
 def planned(x: Any, y: Any, out: Any = None, axis: int = -2) -> Any:

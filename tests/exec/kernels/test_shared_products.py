@@ -59,7 +59,7 @@ def with_onednn(monkeypatch: pytest.MonkeyPatch, library: Counted) -> onednn.Lib
 @pytest.fixture
 def cuts(monkeypatch: pytest.MonkeyPatch, library: Counted) -> list[int]:
     """Small products are cut too; into how many parts each was."""
-    for name in ("_SMALL", "_SMALL_BY_VECTOR", "_LEAST_PART"):
+    for name in ("_SMALL", "_SMALL_BY_VECTOR", "_LEAST_PART", "_LARGE"):
         monkeypatch.setattr(shared_products, name, 64)
     monkeypatch.setattr(shared_products, "_TOGETHER", 2)
     found: list[int] = []

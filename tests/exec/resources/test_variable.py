@@ -17,38 +17,50 @@ def variable(value: Any = (1.0, 2.0, 3.0), shape: Any = None) -> VariableResourc
     return made
 
 
+def rows(v: VariableResource, *values: float) -> Any:
+    """Rows of a variable of three, each full of one value."""
+    shape = v.read().shape
+    return np.repeat(np.float32(values), np.prod(shape[1:], dtype=int)).reshape(shape)
+
+
 WRITES = {
-    "assign": lambda v: v.assign(np.float32([5, 6, 7])),
-    "add": lambda v: v.update(np.add, np.float32([4, 4, 4])),
-    "scatter": lambda v: v.scatter(np.add, np.array([0, 1, 2]), np.float32([4, 4, 4])),
-    "replace": lambda v: v.scatter(None, np.array([0, 1, 2]), np.float32([5, 6, 7])),
+    "assign": lambda v: v.assign(rows(v, 5, 6, 7)),
+    "add": lambda v: v.update(np.add, rows(v, 4, 4, 4)),
+    "scatter": lambda v: v.scatter(np.add, np.array([0, 1, 2]), rows(v, 4, 4, 4)),
+    "replace": lambda v: v.scatter(None, np.array([0, 1, 2]), rows(v, 5, 6, 7)),
 }
 
+# Large ones lie in memory otherwise than small ones do.
+VALUES = {"small": np.float32([1, 2, 3]), "large": np.ones((3, 5000), np.float32)}
+every_size = pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 
+
+@every_size
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_write_is_in_place_while_nobody_holds_the_buffer(write: Any) -> None:
-    W = variable()
+def test_write_is_in_place_while_nobody_holds_the_buffer(write: Any, value: Any) -> None:
+    W = variable(value)
     buffer = id(W._buffer)
     for _ in range(3):
         write(W)
         assert id(W._buffer) == buffer
-    assert W.read()[0] in (5.0, 13.0)
+    assert W.read().flat[0] in (5.0, 13.0)
 
 
 HOLDS = {
     "view": lambda view: view,
     "slice": lambda view: view[1:],
-    "reshaped": lambda view: view.reshape(3, 1),
+    "reshaped": lambda view: view.reshape(-1, 1),
     "view of a view": lambda view: view[:2].view(np.int32),
     "memoryview": memoryview,
     "iterator": np.nditer,
 }
 
 
+@every_size
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 @pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
-def test_write_leaves_alone_what_somebody_holds(write: Any, hold: Any) -> None:
-    W = variable()
+def test_write_leaves_alone_what_somebody_holds(write: Any, hold: Any, value: Any) -> None:
+    W = variable(value)
     held = hold(W.read())
     before = np.array(held.operands[0] if isinstance(held, np.nditer) else held)
     buffer = id(W._buffer)
@@ -62,9 +74,26 @@ def test_write_leaves_alone_what_somebody_holds(write: Any, hold: Any) -> None:
     assert id(W._buffer) == buffer
 
 
-def test_what_is_read_cannot_be_written() -> None:
+@every_size
+def test_what_is_read_cannot_be_written(value: Any) -> None:
+    W = variable(value)
+    W.update(np.add, rows(W, 4, 4, 4))
     with pytest.raises(ValueError, match="read-only"):
-        variable().read()[0] = 1.0
+        W.read()[0] = 1.0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        W.read().flags.writeable = True
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_large_value_begins_with_a_line_of_the_cache(write: Any) -> None:
+    W = variable(VALUES["large"])
+    # NumPy's own arrays do one time in four. All are held, and so each is another.
+    held = [W.read()]
+    for _ in range(8):
+        write(W)
+        held.append(W.read())
+    assert len({view.ctypes.data for view in held}) == 9
+    assert not any(view.ctypes.data % 64 for view in held)
 
 
 def test_assigned_array_stays_its_owners() -> None:
