@@ -6,8 +6,14 @@ processors busy.
 """
 
 import os
+import sys
 
 from tools import hidden
+
+# See `tests/conftest.py`: nbval imports nbformat, and may do so only from here on.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
+pytest_plugins = ["nbval.plugin"]
 
 
 def pytest_configure() -> None:

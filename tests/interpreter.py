@@ -219,13 +219,15 @@ def _is_fed(operation: Operation, fed: Mapping[Tensor, Any]) -> bool:
 
 def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
     """The operations in an order that keeps inputs, control inputs and the rules for state."""
-    before: dict[Operation, set[Operation]] = {
-        op: {t.op for t in op.inputs if t not in fed} | set(op.control_inputs) for op in operations
-    }
     touching: dict[Tensor, list[Operation]] = {}
     for op in operations:
         if op.op_def.access in (Access.READ, Access.WRITE):
             touching.setdefault(op.inputs[0], []).append(op)
+    if not touching:
+        return operations  # They stand in the order of construction, which keeps the others.
+    before: dict[Operation, set[Operation]] = {
+        op: {t.op for t in op.inputs if t not in fed} | set(op.control_inputs) for op in operations
+    }
 
     def comes_before(first: Operation, second: Operation) -> bool:
         stack, seen = [second], set()

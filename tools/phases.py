@@ -49,7 +49,6 @@ class Phase:
 
 PYTEST = ("pytest", "--durations=10", "--durations-min=1")
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sanitize.cfg")
-NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
 # What has a phase of its own.
 APART = ("tests/browser", "tests/examples", "tests/exec", "tests/graph", "tests/notebooks")
@@ -63,7 +62,7 @@ PHASES = (
     Phase("tests", 5 * 60, (*PYTEST, "tests", *(f"--ignore={folder}" for folder in APART))),
     Phase("graph", 5 * 60, (*PYTEST, "tests/graph", "--ignore=tests/graph/ops")),
     Phase("examples", 5 * 60, (*PYTEST, "tests/examples", "tests/notebooks")),
-    Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
+    Phase("notebooks", 4 * 60, (*PYTEST, *NBVAL, "notebooks")),
     Phase("types", 120, ("mypy",)),
     Phase("docs", 120, ("mkdocs", "build")),
     Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),

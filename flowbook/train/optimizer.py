@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -368,8 +367,7 @@ def beside(variable: Variable) -> AbstractContextManager[Scope]:
     """Build on a variable's device and in its container, whatever was requested around."""
     return within(
         variable.graph,
-        lambda scope: replace(
-            scope,
+        lambda scope: scope._replace(
             device="",
             choosers=(),
             colocation=(variable.op,),

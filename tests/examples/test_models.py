@@ -147,7 +147,7 @@ def test_a_small_transformer_learns_to_copy(rng: np.random.Generator) -> None:
     loss = fb.reduce_mean(losses)
     step = fb.train.AdamOptimizer(3e-3).minimize(loss)
     with fb.Session() as sess:
-        for _ in range(150):
+        for _ in range(110):
             data = rng.integers(1, 12, (32, 4))
             shifted = np.concatenate([np.zeros((32, 1)), data[:, :-1]], 1).astype(int)
             found, _ = sess.run([loss, step], {source: data, target: shifted})

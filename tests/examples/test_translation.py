@@ -231,7 +231,7 @@ def test_a_step_s_draw_is_independent_of_the_last_one_s(learnt: Learnt) -> None:
 
 
 def test_it_learns_to_translate() -> None:
-    right = translation.main(400, batch=32)
-    assert right["greedy"] >= 0.95
-    assert right["beam search"] >= 0.95
-    assert right["sampled"] > 0.8
+    right = translation.main(300, batch=32)
+    assert right["greedy"] > 0.9
+    assert right["beam search"] > 0.9
+    assert right["sampled"] > 0.7

@@ -1,4 +1,4 @@
-"""Sixty re-runs of the cells of a day's work: nothing of them stays behind."""
+"""Fifty re-runs of the cells of a day's work: nothing of them stays behind."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 # So many fill the caches that are bounded, such as those of compiled regions and of IPython.
 WARM_UP = 20
-RUNS = 60
+RUNS = 50
 MEGABYTE = 1 << 20
 
 START = """

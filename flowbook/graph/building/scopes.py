@@ -7,7 +7,6 @@ thread. So building threads never see each other's scopes, and leaving is exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.blocks import Block
@@ -72,7 +71,7 @@ def name_scope(
         prefix = graph.enter_name(wanted) if wanted else ""
         if graphs:
             block.graph = graph
-        block.surround(graph, replace(graph.scope, prefix=prefix))
+        block.surround(graph, graph.scope._replace(prefix=prefix))
         return prefix
 
     return Block(begin)
@@ -93,7 +92,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Block[None]:
         graph = get_default_graph()
         scope = graph.scope
         if control_inputs is None:
-            block.surround(graph, replace(scope, control_inputs=()))
+            block.surround(graph, scope._replace(control_inputs=()))
             return
         if not isinstance(control_inputs, Iterable) or isinstance(
             control_inputs, Arithmetic | str | bytes | Mapping
@@ -105,7 +104,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Block[None]:
             )
         waited = [graph.as_operation(item) for item in control_inputs]
         together = tuple(dict.fromkeys((*scope.control_inputs, *waited)))
-        block.surround(graph, replace(scope, control_inputs=together))
+        block.surround(graph, scope._replace(control_inputs=together))
 
     return Block(begin)
 
@@ -119,7 +118,7 @@ def init_scope() -> Block[None]:
 
     def begin(block: Block[None]) -> None:
         graph = get_default_graph()
-        block.surround(graph, replace(graph.scope, control_inputs=(), flow=None))
+        block.surround(graph, graph.scope._replace(control_inputs=(), flow=None))
 
     return Block(begin)
 
@@ -138,13 +137,13 @@ def device(name: str | Callable[[Operation], str | None] | None) -> Block[None]:
         graph = get_default_graph()
         scope = graph.scope
         if name is None:
-            block.surround(graph, replace(scope, device="", choosers=()))
+            block.surround(graph, scope._replace(device="", choosers=()))
         elif callable(name):
             choosers = (*scope.choosers, (scope.device, name))
-            block.surround(graph, replace(scope, device="", choosers=choosers))
+            block.surround(graph, scope._replace(device="", choosers=choosers))
         elif isinstance(name, str):
             requested = DeviceSpec.parse(scope.device).merge(DeviceSpec.parse(name))
-            block.surround(graph, replace(scope, device=str(requested)))
+            block.surround(graph, scope._replace(device=str(requested)))
         else:
             raise InvalidTypeError(f"a device is named by a string, not {name!r}")
 
@@ -163,7 +162,7 @@ def colocate_with(operation: Any) -> Block[None]:
         scope = graph.scope
         other = graph.as_operation(operation)
         together = tuple(dict.fromkeys((*scope.colocation, other)))
-        beside = replace(scope, device=other.device, choosers=(), colocation=together)
+        beside = scope._replace(device=other.device, choosers=(), colocation=together)
         block.surround(graph, beside)
 
     return Block(begin)
@@ -180,6 +179,6 @@ def container(name: str) -> Block[None]:
         if not isinstance(name, str):
             raise InvalidTypeError(f"a container is named by a string, not {name!r}")
         graph = get_default_graph()
-        block.surround(graph, replace(graph.scope, container=name))
+        block.surround(graph, graph.scope._replace(container=name))
 
     return Block(begin)

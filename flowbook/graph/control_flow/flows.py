@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import NamedTuple
 
 from flowbook.graph.building.flow import Flow, Taken
@@ -82,12 +81,12 @@ class Inside:
             yield
 
     def _seen_from_outside(self, scope: Scope) -> Scope:
-        return replace(self._around, prefix=scope.prefix, site=scope.site, extends=scope.extends)
+        return self._around._replace(prefix=scope.prefix, site=scope.site, extends=scope.extends)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Build inside, on this thread."""
-        with within(self._graph, lambda scope: replace(scope, flow=self, control_inputs=())):
+        with within(self._graph, lambda scope: scope._replace(flow=self, control_inputs=())):
             yield
 
     def captured(self, tensor: Tensor) -> Tensor:
@@ -182,7 +181,7 @@ class Inside:
 
     def _signal(self, operation: Operation) -> Tensor:
         """A tensor that is there when an operation has ended."""
-        with within(self._graph, lambda scope: replace(self._around, control_inputs=(operation,))):
+        with within(self._graph, lambda scope: self._around._replace(control_inputs=(operation,))):
             return constant(False, name="waited")
 
 

@@ -8,7 +8,6 @@ next iteration. What the executor knows of them is what their definitions say in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.scopes import within
@@ -403,7 +402,7 @@ def next_iteration(data: Any, merge: Any, name: str | None = None) -> Tensor:
         raise InvalidTypeError(
             f"{data.name} is {data.dtype.name}, but {operation.name} was given {dtype.name}"
         )
-    with within(operation.graph, lambda scope: replace(scope, closes=operation)):
+    with within(operation.graph, lambda scope: scope._replace(closes=operation)):
         return next_iteration_op(data, name=name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.graph import Graph
@@ -341,11 +340,11 @@ class _Loop:
     def _building(self, waited: Sequence[Operation] = ()) -> Any:
         """Build what routes the loop's values, which nothing from outside is waited for."""
         return within(
-            self.graph, lambda scope: replace(scope, flow=None, control_inputs=tuple(waited))
+            self.graph, lambda scope: scope._replace(flow=None, control_inputs=tuple(waited))
         )
 
     def _close(self, tensor: Tensor, merge: Operation, waited: Sequence[Operation]) -> None:
-        with self._building(waited), within(self.graph, lambda s: replace(s, closes=merge)):
+        with self._building(waited), within(self.graph, lambda s: s._replace(closes=merge)):
             next_iteration_op(tensor)
 
     def _next(self, index: int, leaf: Any, merged: Tensor) -> Tensor:

@@ -354,8 +354,12 @@ class OpDef(Generic[Built]):
 
     def _prepare_building(self) -> None:
         """Decide once what every operation that is built would ask."""
-        has_all = all(value is not REQUIRED for value in self.attributes.values())
-        self._defaults = dict(self.attributes) if has_all else None
+        inputs = [argument.name for argument in self.inputs]
+        required = [name for name, value in self.attributes.items() if value is REQUIRED]
+        # What it may be given, in order and as a set, and what it must be given.
+        self._names = [*inputs, *self.attributes]
+        self._known, self._needed = frozenset(self._names), frozenset([*inputs, *required])
+        self._defaults = None if required else dict(self.attributes)
         self._arity = len(self.inputs)
         # The kernel asked about last, and the attributes that it takes.
         self._attributes_of: tuple[Callable[..., Any], list[str]] | None = None
@@ -446,14 +450,12 @@ class OpDef(Generic[Built]):
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        names = [a.name for a in self.inputs] + list(self.attributes)
-        given = dict(zip(names, args, strict=False)) | kwargs
+        given = dict(zip(self._names, args, strict=False)) | kwargs
         attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
         fits = (
             len(given) == len(args) + len(kwargs)
-            and given.keys() <= {*names}
-            and all(argument.name in given for argument in self.inputs)
-            and all(value is not REQUIRED for value in attributes.values())
+            and given.keys() <= self._known
+            and given.keys() >= self._needed
         )
         error = None if fits else misfit(self, args, kwargs)
         if error is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph
@@ -140,7 +139,7 @@ def built(
         frame = Frame(prefix.rstrip("/"), None, is_function=True)
         graph.members.loops.open(frame)
         try:
-            with within(graph, lambda scope: replace(scope, prefix=prefix)):
+            with within(graph, lambda scope: scope._replace(prefix=prefix)):
                 return _built(graph, name, frame, arguments, body)
         except BaseException:
             graph.members.loops.abandon(frame)
@@ -169,7 +168,7 @@ def _built(
     ]
     values = [*found, *happened]
     waited = [*inside.parameters, *inside.stateful, *inside.summaries]
-    with within(graph, lambda scope: replace(scope, control_inputs=tuple(dict.fromkeys(waited)))):
+    with within(graph, lambda scope: scope._replace(control_inputs=tuple(dict.fromkeys(waited)))):
         function = function_op(
             values,
             Tin=tuple([t.dtype for t in values]),

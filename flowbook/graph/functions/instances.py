@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -173,8 +172,7 @@ def inlined(
         made = copying.copy(original)
         if is_direct and not any(t.op in copying.copies for t in original.inputs):
             made.settled_by += definition.function.outputs
-        scope = replace(
-            around,
+        scope = around._replace(
             prefix="",
             control_inputs=copying.controls(original)
             + (around.control_inputs if is_direct else ()),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -75,7 +74,7 @@ class Template:
             first = self._firsts.get(graph)
             known = None if first is None else first.shared(author)
             sharing = Sharing(prefix, known, self._missing, graph.scope.sharing)
-            with within(graph, lambda scope: replace(scope, sharing=sharing)):
+            with within(graph, lambda scope: scope._replace(sharing=sharing)):
                 result = self._python_function(*args, **kwargs)
             if known is None:
                 made = {place: weakref.ref(variable) for place, variable in sharing.taken.items()}

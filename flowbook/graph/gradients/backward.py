@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
@@ -152,7 +151,7 @@ def _gradients(
     with (
         graph.as_default(),
         name_scope(name) as prefix,
-        within(graph, lambda scope: replace(scope, extends=True)),
+        within(graph, lambda scope: scope._replace(extends=True)),
     ):
         place = graph.scope.flow.place if graph.scope.flow is not None else None
         loops = LoopGradients(graph)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +75,7 @@ def on_behalf_of(graph: Graph, op: Operation, prefix: str) -> AbstractContextMan
     beside = (op,) if op.device or op.colocation else ()
 
     def change(scope: Scope) -> Scope:
-        return replace(scope, prefix=prefix, device=op.device, colocation=beside, site=site)
+        return scope._replace(prefix=prefix, device=op.device, colocation=beside, site=site)
 
     return within(graph, change)
 
@@ -167,7 +166,7 @@ class _Extended(LoopInside):
 
     def close(self, variable: Round, following: Tensor) -> None:
         """Say what a variable is in the next iteration."""
-        with self.routing(), within(self._graph, lambda s: replace(s, closes=variable.merge)):
+        with self.routing(), within(self._graph, lambda s: s._replace(closes=variable.merge)):
             next_iteration_op(following)
 
     def left(self, variable: Round) -> Tensor:
@@ -184,7 +183,7 @@ class _Extended(LoopInside):
         beside = self._graph.scope
 
         def change(scope: Scope) -> Scope:
-            return replace(scope, device=beside.device, colocation=beside.colocation)
+            return scope._replace(device=beside.device, colocation=beside.colocation)
 
         with self.outside(), within(self._graph, change):
             yield
@@ -192,7 +191,7 @@ class _Extended(LoopInside):
     @contextmanager
     def routing(self) -> Iterator[None]:
         """Build what runs inside, and is told where by what it takes."""
-        with within(self._graph, lambda s: replace(s, flow=None, control_inputs=())):
+        with within(self._graph, lambda s: s._replace(flow=None, control_inputs=())):
             yield
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -228,7 +227,7 @@ class LoopGradients:
             return shape_tensor(read_variable(like, dtype=attributes["dtype"], shape=known))
         flow = self.flow_in(context_of(like))
         with (
-            within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())),
+            within(self._graph, lambda s: s._replace(flow=flow, control_inputs=())),
             name_scope(f"shape_of_{name_of(like)}"),
         ):
             return shape_tensor(like)
@@ -239,7 +238,7 @@ class LoopGradients:
         found = self._extensions.get(frame)
         if found is None:
             outer = self.flow_in(frame.outer)
-            with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
+            with within(self._graph, lambda s: s._replace(flow=outer, control_inputs=())):
                 found = Extension(self._graph, frame, self._bodies[frame])
             self._extensions[frame] = found
         return found
@@ -264,7 +263,7 @@ class LoopGradients:
 
     def _branch(self, branch: Branch, outer: Flow | None) -> BranchInside:
         """What builds in a branch, or in the backward one that stands for it."""
-        with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
+        with within(self._graph, lambda s: s._replace(flow=outer, control_inputs=())):
             taken = switch_op(branch.pred, branch.pred)[branch.side]
             context = context_of(taken)
             assert isinstance(context, Branch)
@@ -283,7 +282,7 @@ class LoopGradients:
             if not isinstance(branch, Branch):
                 continue
             flow = self._branch(branch, flow)
-        with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
+        with within(self._graph, lambda s: s._replace(flow=flow, control_inputs=())):
             yield
 
 

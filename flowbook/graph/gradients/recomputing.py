@@ -9,7 +9,6 @@ twice: what it gave is kept. So is what lies in loops and branches.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
@@ -91,7 +90,7 @@ class Recomputing:
         after = (arrived,)
         with (
             on_behalf_of(graph, op, name),
-            within(graph, lambda scope: replace(scope, control_inputs=after)),
+            within(graph, lambda scope: scope._replace(control_inputs=after)),
         ):
             assert graph.scope.site is not None
             made = Operation(

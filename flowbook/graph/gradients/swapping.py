@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
@@ -82,7 +81,7 @@ class Swapping:
             with on_behalf_of(graph, tensor.op, name):
                 held = push_to_host(empty_stack(), tensor)
                 # Not before it is needed.
-                with within(graph, lambda scope: replace(scope, control_inputs=(arrived,))):
+                with within(graph, lambda scope: scope._replace(control_inputs=(arrived,))):
                     found, _ = pop_from_host(held, dtype=tensor.dtype, shape=tensor.shape)
             self._back[tensor] = found
         return found

@@ -80,7 +80,7 @@ def _next_iteration(n: Node, data: Any) -> Any:
     if n.closes is None:
         raise UnimplementedError(f"{n} leads to no Merge")
     merge = n.closes.op
-    with within(merge.graph, lambda scope: replace(scope, closes=merge)):
+    with within(merge.graph, lambda scope: scope._replace(closes=merge)):
         return next_iteration_op(value_of(data), name=n.scope)
 
 

@@ -7,7 +7,6 @@ returns; `regularization_loss` sums the marked ones that belong to a loss, from 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope, within
@@ -55,7 +54,7 @@ def penalize(weights: Variable, regularizer: Regularizer) -> Tensor:
     As variables, penalties are outside of all loops and branches.
     """
     with (
-        within(weights.op.graph, lambda scope: replace(scope, flow=None)),
+        within(weights.op.graph, lambda scope: scope._replace(flow=None)),
         control_dependencies(None),
         name_scope(f"{weights.op.name.rpartition('/')[2]}_penalty"),
     ):

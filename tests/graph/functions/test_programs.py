@@ -63,25 +63,30 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any, decorate: Any) -
 @given(program=programs(1), at=st.sampled_from([-1.3, 0.4, 1.1]))
 def test_gradients_are_those_of_the_program_without_functions(program: Any, at: float) -> None:
     program = _hashable(program)
-    with fb.Graph().as_default() as graph, fb.Session() as sess:
+
+    def twice(decorate: Any, x: Any, w: Any) -> list[Any]:
+        """What two calls of the program give, and the derivatives of both orders."""
+
+        @decorate
+        def whole(state: Any) -> Any:
+            return built(program, state, x, lambda: w, decorate)
+
+        ys = whole(whole([x, x * 0.5, fb.constant(0.25, fb.float64)]))
+        loss = fb.add_n([fb.sin(y) for y in ys])
+        first = [zeros_for(g) for g in fb.gradients(loss, [x, w])]
+        return [loss, *first, *map(zeros_for, fb.gradients(fb.add_n(first), [x, w]))]
+
+    def given_() -> tuple[Any, Any]:
         x = fb.placeholder(fb.float64, [], name="x")
-        w = fb.Variable(0.7, dtype=fb.float64, name="w")
+        return x, fb.Variable(0.7, dtype=fb.float64, name="w")
 
-        def twice(decorate: Any) -> list[Any]:
-            """What two calls of the program give, and the derivatives of both orders."""
-
-            @decorate
-            def whole(state: Any) -> Any:
-                return built(program, state, x, lambda: w, decorate)
-
-            ys = whole(whole([x, x * 0.5, fb.constant(0.25, fb.float64)]))
-            loss = fb.add_n([fb.sin(y) for y in ys])
-            first = [zeros_for(g) for g in fb.gradients(loss, [x, w])]
-            return [loss, *first, *map(zeros_for, fb.gradients(fb.add_n(first), [x, w]))]
-
-        plain, found = twice(_as_it_is), [twice(decorate) for decorate in DECORATORS.values()]
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x, w = given_()
+        wanted = sess.run(twice(_as_it_is, x, w), {x: at})
+    with fb.Graph().as_default() as graph, fb.Session() as sess:
+        x, w = given_()
+        found = [twice(decorate, x, w) for decorate in DECORATORS.values()]
         for _ in range(2):  # By the state machine, and by what is written after it.
-            wanted = sess.run(plain, {x: at})
             for tensors in found:
                 assert close(sess.run(tensors, {x: at}), wanted)
         again = fb.Graph.from_bytes(graph.to_bytes())

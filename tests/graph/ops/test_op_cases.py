@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -199,16 +199,21 @@ def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
 # Gradients
 
 
+def weights(values: Iterable[Any], seed: int) -> list[np.ndarray]:
+    """For each of some values one of its shape, of whose elements no two are alike."""
+    random = np.random.default_rng(seed)
+    return [random.uniform(0.5, 1.5, value.shape) for value in values]
+
+
 def weighted_sum(outputs: list[Tensor], seed: int, values: list[Any]) -> Tensor:
     """A scalar whose gradient exercises every output element differently.
 
     Args:
         values: those of the outputs, which have their shapes.
     """
-    random = np.random.default_rng(seed)
     terms = [
-        reduce_sum(output * random.uniform(0.5, 1.5, value.shape))
-        for output, value in zip(outputs, values, strict=True)
+        reduce_sum(output * weight)
+        for output, weight in zip(outputs, weights(values, seed), strict=True)
         if output.dtype.is_floating
     ]
     return sum(terms[1:], terms[0])
@@ -261,18 +266,26 @@ def test_gradient(case: Case) -> None:
 
 @each(c for c in DIFFERENTIABLE if c.twice)
 def test_second_gradient(case: Case) -> None:
+    """Held against what the first gradient changes by along the weights of its sum.
+
+    That is the sum's derivative by all inputs, since second derivatives are symmetric; and two
+    values of the first gradient tell it.
+    """
     outputs, xs, feeds = prepared(case)
     with outputs[0].graph.as_default():
         # The square makes the first gradient depend on every input, linear operations' too.
         squares = [o * o for o in outputs if o.dtype.is_floating]
         loss = weighted_sum(squares, 2, evaluate(squares, feeds))
         first = [dense(g) for g in gradients(loss, xs)]
-        total = weighted_sum(first, 3, evaluate(first, feeds))
-        second = [dense(g) for g in gradients(total, xs)]
-    for x, value in zip(xs, evaluate(second, feeds), strict=True):
-        np.testing.assert_allclose(
-            value, numeric_gradient(total, x, feeds, STEP), rtol=2e-4, atol=1e-6
-        )
+        slopes = evaluate(first, feeds)
+        second = [dense(g) for g in gradients(weighted_sum(first, 3, slopes), xs)]
+    along = list(zip(xs, weights(slopes, 3), strict=True))
+    behind, ahead = (
+        evaluate(first, {**feeds, **{x: feeds[x] + sign * STEP * w for x, w in along}})
+        for sign in (-1, 1)
+    )
+    for value, a, b in zip(evaluate(second, feeds), behind, ahead, strict=True):
+        np.testing.assert_allclose(value, (b - a) / (2 * STEP), rtol=2e-4, atol=1e-6)
 
 
 # Where functions end, are steep, or overflow.

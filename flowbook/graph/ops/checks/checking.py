@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.scopes import within
@@ -139,8 +138,8 @@ def _set_shape(x: Tensor, shape: Any) -> None:
     while flow is not None and flow.is_outside(x):
         flow = flow.outer
     # It is beside the tensor, whatever else holds for what is built here.
-    beside = replace(
-        scope, control_inputs=(), flow=flow, device="", choosers=(), colocation=(), container=""
+    beside = scope._replace(
+        control_inputs=(), flow=flow, device="", choosers=(), colocation=(), container=""
     )
     with within(graph, lambda _: beside):
         set_shape_op(x, shape=wanted)

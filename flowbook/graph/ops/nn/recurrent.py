@@ -7,7 +7,6 @@ applied to the input and the state side by side: the first rows belong to the in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.scopes import within
@@ -77,8 +76,8 @@ def _before_the_loop(x: Any, kernel: Tensor, bias: Tensor | None) -> tuple[Tenso
 
     def there(scope: Scope) -> Scope:
         """As the cell asks, also where it is not."""
-        return replace(
-            scope, device=asked.device, choosers=asked.choosers, colocation=asked.colocation
+        return scope._replace(
+            device=asked.device, choosers=asked.choosers, colocation=asked.colocation
         )
 
     with flow.outside(), within(kernel.graph, there):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -372,7 +371,7 @@ class Variable(Arithmetic):
         # A later read asks for nothing of what is around it: what is known of the variable decides.
         asked = self.value.device if self.value.device != self.device else ""
         where = within(
-            self.graph, lambda scope: replace(scope, device=asked, choosers=(), colocation=())
+            self.graph, lambda scope: scope._replace(device=asked, choosers=(), colocation=())
         )
         with self.graph.as_default(), name_scope(self.name_prefix), where:
             return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")

@@ -11,6 +11,7 @@ import pytest
 import flowbook as fb
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.ops.reduction import products, scans
+from tests.differences import numeric_gradient
 from tests.interpreter import evaluate
 
 START = np.array([[0.5 + 0.75j, -1.25 + 0.5j, 0.25 - 0.5j], [1.5 - 1j, -0.5 - 0.25j, 0.75 + 1j]])
@@ -100,18 +101,7 @@ def scalar(value: Any, seed: int) -> Any:
 
 def numeric(loss: Any, at: Any, feeds: dict[Any, Any]) -> np.ndarray:
     """As in TensorFlow: for a real loss, df/dx + i df/dy."""
-    found = np.zeros(feeds[at].shape, complex)
-    for place in np.ndindex(found.shape):
-        slopes = []
-        for direction in (1, 1j):
-            ends = []
-            for sign in (1, -1):
-                moved = feeds[at].copy()
-                moved[place] += sign * STEP * direction
-                ends.append(evaluate(loss, {**feeds, at: moved}))
-            slopes.append((ends[0] - ends[1]) / (2 * STEP))
-        found[place] = complex(*slopes)
-    return found
+    return numeric_gradient(loss, at, feeds, STEP, (1, 1j))
 
 
 @pytest.mark.parametrize(

@@ -49,20 +49,17 @@ def test_without_repetition(name: str) -> None:
     outputs = sample(name, 5, True)
     assert [t.shape for t in outputs] == [[5], [2, 2], [5]]
     interpreter = Interpreter()
-    counts = np.zeros(10)
-    expected = np.zeros((2, 2))
-    for _ in range(2000):
-        sampled, right, drawn = interpreter.run(list(outputs))
-        assert len(set(sampled.tolist())) == 5
-        counts[sampled] += 1
-        expected += right
-        # Both follow from the same number of draws.
-        p = probabilities(name)
-        tries = np.log1p(-drawn.astype(float)) / np.log1p(-p[sampled])
-        assert np.allclose(tries, np.round(tries[0]), rtol=1e-2)
-        assert round(float(tries[0])) >= 5
+    runs = [interpreter.run(list(outputs)) for _ in range(2000)]
+    sampled, right, drawn = map(np.stack, zip(*runs, strict=True))
+    assert (np.diff(np.sort(sampled)) > 0).all()
+    # All of a run follow from the same number of draws.
+    tries = np.log1p(-drawn.astype(float)) / np.log1p(-probabilities(name)[sampled])
+    counts = np.round(tries[:, :1])
+    np.testing.assert_allclose(tries, np.broadcast_to(counts, tries.shape), rtol=1e-2)
+    assert (counts >= 5).all()
     # The expected counts approximate how often classes are really drawn.
-    np.testing.assert_allclose(counts[RIGHT] / 2000, expected / 2000, atol=0.06)
+    often = np.bincount(sampled.ravel(), minlength=10)[RIGHT] / 2000
+    np.testing.assert_allclose(often, right.mean(0), atol=0.06)
 
 
 @NAMES

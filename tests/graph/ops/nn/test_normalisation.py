@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def test_a_variance_beyond_the_dtype_is_infinite(axes: list[int]) -> None:
     assert np.isposinf(variance).all()
 
 
+@cache
 def adversaries(shape: tuple[int, int]) -> dict[str, np.ndarray]:
     """Values of which the variance is easily lost, over the first axis."""
     random = np.random.default_rng(6)
