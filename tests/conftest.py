@@ -49,21 +49,23 @@ gc.set_threshold(20_000)
 
 Report = pytest.TestReport | pytest.CollectReport
 
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_of_others_to_collect() -> None:
-    """Have the garbage collector, which tests call often, pass by what pytest and others keep."""
-    gc.collect()
-    gc.freeze()
+# Set of a file whose tests have begun.
+BEGUN = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Start a test on an empty default graph. The examples of one property test share it.
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start a test on an empty default graph, and a file with nothing of others to collect.
 
-    As a fixture of every test it would take a tenth of the time of the short ones.
+    The examples of one property test share the graph. As fixtures of every test the two would take
+    a fifth of the time of the short ones.
     """
     fb.reset_default_graph()
+    if BEGUN not in item.parent.stash:
+        item.parent.stash[BEGUN] = True
+        # The collector, which tests call often, passes by what pytest and other files keep.
+        gc.collect()
+        gc.freeze()
 
 
 def fail_if_missing(report: Report) -> None:

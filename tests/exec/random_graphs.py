@@ -5,9 +5,11 @@ All values are integers that float32 holds exactly, so that no order of addition
 
 from __future__ import annotations
 
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,12 @@ import flowbook as fb
 
 SHAPES = [(), (2,), (3,), (2, 3), (1, 3), (2, 1)]
 LIMIT = 64.0
+
+# What a strategy is made of anew each time, Hypothesis looks at anew, for longer than it draws.
+integers = cache(st.integers)
+BOOLEANS = st.booleans()
+# For as many values as the largest shape has: what is drawn for one fits another.
+BYTES = st.binary(min_size=6, max_size=6)
 
 _pool = ThreadPoolExecutor(2)
 
@@ -148,24 +156,21 @@ class _Builder:
             self.kinds += [self.branch, self.branch, self.loop, self.by_hand]
 
     def pick(self, items: Any) -> Any:
-        # Not sampled_from: what a strategy is made of anew each time, Hypothesis looks at anew.
-        return items[self.draw(st.integers(0, len(items) - 1))]
+        return items[self.draw(integers(0, len(items) - 1))]
 
     def tensor(self) -> fb.Tensor:
         return self.pick(self.tensors)
 
     def values(self, shape: Any) -> np.ndarray:
-        size = int(np.prod(shape))
-        given = self.draw(st.lists(st.integers(-4, 4), min_size=size, max_size=size))
-        return np.array(given, np.float32).reshape(shape)
+        """Whole numbers from -4 to 4; zeros are the simplest."""
+        given = np.frombuffer(self.draw(BYTES), np.uint8)[: math.prod(shape)]
+        return ((given + np.float32(4)) % 9 - 4).reshape(shape)
 
     def step(self) -> None:
         waited = []
-        if self.operations and self.draw(st.integers(0, 2)) == 0:
+        if self.operations and self.draw(integers(0, 2)) == 0:
             effects = [tensor.op for tensor in self.effects]
-            waited = [
-                self.pick(effects if effects and self.draw(st.booleans()) else self.operations)
-            ]
+            waited = [self.pick(effects if effects and self.draw(BOOLEANS) else self.operations)]
         with fb.control_dependencies(waited or None):
             made = self.pick(self.kinds)()
         for tensor in made:
@@ -201,7 +206,7 @@ class _Builder:
         a = self.tensor()
         axis = self.pick([None, *range(a.shape.rank)])
         reduce = self.pick([fb.reduce_sum, fb.reduce_max, fb.reduce_min])
-        made = reduce(a, axis, keepdims=self.draw(st.booleans()))
+        made = reduce(a, axis, keepdims=self.draw(BOOLEANS))
         return [fb.clip_by_value(made, -LIMIT, LIMIT)]
 
     def alias(self) -> list[fb.Tensor]:
@@ -224,7 +229,7 @@ class _Builder:
 
     def parts(self) -> list[fb.Tensor]:
         a = self.tensor()
-        if a.shape.rank and self.draw(st.booleans()):
+        if a.shape.rank and self.draw(BOOLEANS):
             return fb.unstack(a)
         flat = fb.reshape(a, [-1])
         size = flat.shape.dims[0]
@@ -260,7 +265,7 @@ class _Builder:
         return [fb.reshape(made, a.shape.as_list())]
 
     def random(self) -> list[fb.Tensor]:
-        seed = self.draw(st.integers(0, 3))
+        seed = self.draw(integers(0, 3))
         made = fb.random_uniform(self.pick(SHAPES), -4, 5, dtype=fb.int32, seed=seed)
         return [fb.cast(made, fb.float32)]
 
@@ -271,7 +276,7 @@ class _Builder:
     def exchange(self) -> list[fb.Tensor]:
         self.example.waits = True
         key, a = len(self.example.sends), self.tensor()
-        if self.draw(st.booleans()):
+        if self.draw(BOOLEANS):
             self.example.sends.append(send(a, key=key))
             return [receive(key=key, shape=a.shape)]
         made = receive(key=key, shape=a.shape)
@@ -279,11 +284,11 @@ class _Builder:
         return [made]
 
     def branch(self) -> list[fb.Tensor]:
-        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(st.integers(-3, 3)))
+        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(integers(-3, 3)))
         return [fb.cond(predicate, self.inside, self.inside)]
 
     def loop(self) -> list[fb.Tensor]:
-        turns, first = self.draw(st.integers(0, 3)), fb.reduce_sum(self.tensor())
+        turns, first = self.draw(integers(0, 3)), fb.reduce_sum(self.tensor())
 
         def body(i: fb.Tensor, value: fb.Tensor) -> Any:
             return i + 1, self.inside(value)
@@ -292,7 +297,7 @@ class _Builder:
 
     def by_hand(self) -> list[fb.Tensor]:
         """A Switch and a Merge; what is written on one side follows that by order alone."""
-        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(st.integers(-3, 3)))
+        predicate = fb.reduce_sum(self.tensor()) > float(self.draw(integers(-3, 3)))
         no, yes = fb.control_flow.switch(fb.reduce_sum(self.tensor()), predicate)
         variable = self.pick(self.variables)
         with fb.control_dependencies([fb.identity(yes)]):
@@ -305,37 +310,34 @@ class _Builder:
         """A scalar of what is drawn in a branch or loop, of which nothing else is seen outside."""
         before = (self.tensors, self.operations, self.effects, self.kinds, self.depth)
         # What takes nothing from outside is inside by its control dependencies alone.
-        own = self.constant() if self.draw(st.booleans()) else self.tensors
+        own = self.constant() if self.draw(BOOLEANS) else self.tensors
         self.tensors, self.operations = [*given, *own], [*self.operations]
         self.effects, self.depth = [*self.effects], self.depth - 1
         kinds = [each for each in self.kinds if each not in (self.exchange, self.variable)]
         if not self.depth:
             kinds = [each for each in kinds if each not in (self.branch, self.loop)]
         self.kinds = kinds
-        for _ in range(self.draw(st.integers(0, 4))):
+        for _ in range(self.draw(integers(0, 4))):
             self.step()
         made = fb.clip_by_value(fb.reduce_sum(self.tensors[-1]), -LIMIT, LIMIT)
         self.tensors, self.operations, self.effects, self.kinds, self.depth = before
         return made
 
     def steps(self, feed_variables: bool) -> None:
-        for _ in range(self.draw(st.integers(1, 3))):
+        for _ in range(self.draw(integers(1, 3))):
             feeds: dict[Any, Any] = {p: self.values(tuple(p.shape)) for p in self.placeholders}
-            for tensor in self.draw(st.lists(st.sampled_from(self.tensors), max_size=2)):
+            for _ in range(self.draw(integers(0, 2))):
+                tensor = self.tensor()
                 feeds[tensor] = self.values(tuple(tensor.shape))
-            if feed_variables and self.variables and self.draw(st.booleans()):
+            if feed_variables and self.variables and self.draw(BOOLEANS):
                 variable = self.pick(self.variables)
                 feeds[variable.handle] = self.values(tuple(variable.shape))
                 self.example.has_fed_variables = True
             targets = [op for op in self.operations if not any(t in feeds for t in op.outputs)]
-            fetched = st.one_of(
-                st.sampled_from(self.tensors),
-                st.sampled_from(targets or self.tensors),
-                st.sampled_from(self.variables or self.tensors),
-            )
-            fetches = self.draw(st.lists(fetched, min_size=1, max_size=6))
+            fetched = [self.tensors, targets or self.tensors, self.variables or self.tensors]
+            fetches = [self.pick(self.pick(fetched)) for _ in range(self.draw(integers(1, 6)))]
             # All effects together, more often than not: that is what has to be ordered.
-            if self.draw(st.integers(0, 3)):
+            if self.draw(integers(0, 3)):
                 fetches += [t for t in self.effects if t not in feeds]
             self.example.steps.append((fetches, feeds))
 
@@ -357,10 +359,10 @@ def examples(
         if depth:
             for tensor in [*builder.variable(), *builder.variable()]:
                 builder.tensors.append(tensor)
-        for _ in range(draw(st.integers(1, 2))):
+        for _ in range(draw(integers(1, 2))):
             for tensor in builder.placeholder():
                 builder.tensors.append(tensor)
-        for _ in range(draw(st.integers(4, 24))):
+        for _ in range(draw(integers(4, 24))):
             builder.step()
         builder.steps(feed_variables)
     return builder.example

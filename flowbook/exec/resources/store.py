@@ -88,9 +88,10 @@ class Store:
         if not _shared:
             return self._homes
         found = self._homes.copy()
-        for key, resource in _shared.items():
-            if isinstance(resource, Resident):
-                there = resource.device
+        for key, resource in list(_shared.items()):
+            # Each step that is prepared asks: a protocol would take twenty times as long.
+            there = getattr(resource, "device", None)
+            if there is not None:
                 found[key] = found.get(key, self._host) if _is_host(there) else there
         return found
 

@@ -76,13 +76,17 @@ def test_what_the_formats_own_package_writes_is_read() -> None:
         assert_same(file.read(name, digests[name]), array)
 
 
-@given(st.dictionaries(st.text(min_size=1), hnp.arrays(hnp.scalar_dtypes(), hnp.array_shapes())))
+# A strategy that is made anew for each array, Hypothesis looks at for longer than it draws from it.
+NUMBERS = [t.numpy for t in DTYPES if t.numpy.isbuiltin == 1 and t != fb.string]
+ARRAYS = st.one_of([hnp.arrays(dtype, hnp.array_shapes()) for dtype in NUMBERS])
+
+
+@given(st.dictionaries(st.text(min_size=1), ARRAYS))
 def test_whatever_names_and_values(arrays: dict[str, Any]) -> None:
-    known = {np.dtype(t.numpy) for t in DTYPES}
     arrays = {
         name: array
         for name, array in arrays.items()
-        if array.dtype in known and name.isprintable() and name != "__metadata__"
+        if name.isprintable() and name != "__metadata__"
     }
     content, digests = written(arrays)
     found = read(content, digests)

@@ -62,6 +62,7 @@ class Training:
         self._noise = sums_of_noise()
         self._count = 0
         self.sess.run(fb.global_variables_initializer())
+        self._held = [0.0, 0.0, 0.0]
 
     def _built(self) -> Any:
         queue = self._queue
@@ -107,11 +108,12 @@ class Training:
 
     def check(self, stopped: Callable[[], Any], about: Any) -> int:
         """Run a step that may be stopped; of how many numbers it has written all."""
-        before = [value.item() for value in self.sess.run(self._state)]
+        before = self._held
         self.sess.run(self._put)
         stopped()
         left = self.sess.run(self._left).tolist()
-        first, second, drawn = [value.item() for value in self.sess.run(self._state)]
+        self._held = [value.item() for value in self.sess.run(self._state)]
+        first, second, drawn = self._held
         used = [x for x in (1.0, 2.0) if x not in left]
         assert (used, left) in [([1.0, 2.0][:k], [1.0, 2.0][k:]) for k in range(3)], about
         assert (first - before[0], second - before[1]) == (sum(used), -2.0 * sum(used)), about

@@ -468,15 +468,11 @@ def test_an_interrupt_anywhere_loses_nothing(first: Any, second: Any, kind: str)
                     sess.run(moved, timeout=0.0001 if kind == "many" else 60)
 
         filled = [first.enqueue_many([1, 2, 3][:count]), second.enqueue_many([10, 20, 30][:count])]
-        queues = [first.dequeue(), second.dequeue(), third.dequeue()]
-        sizes = [first.size(), second.size(), third.size()]
+        rest = [queue.dequeue_many(queue.size()) for queue in (first, second, third)]
         for number in itertools.count(-2):
             sess.run(filled)
             stopped = interrupted_at(number, run)
-            found = [
-                [int(sess.run(queue)) for _ in range(size)]
-                for queue, size in zip(queues, sess.run(sizes), strict=True)
-            ]
+            found = [values.tolist() for values in sess.run(rest)]
             moved_on = [1, 2, 3][: count - len(found[0])]
             assert found[0] == [1, 2, 3][len(moved_on) : count], number
             assert found[1] == [10 * x for x in found[0]], number
