@@ -314,7 +314,7 @@ def _behind(tensor: Tensor) -> Tensor:
 def _shown(tensor: Tensor) -> Tensor | None:
     """The input of which an output shows every element, and nothing else."""
     op_def = tensor.op.op_def
-    place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)
+    place = op_def.views.get(tensor.index)
     if place is None:
         return None
     has_all = op_def.inputs[place].name in op_def.spreads_nonfinite

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.inference import nothing, scalar
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -34,7 +34,7 @@ release_op: OpDef[Operation] = OpDef(
     kernel=lambda xp, mutex, holding: mutex.release(holding),
     kinds=HOST,
     touches=ENDS_WAITS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

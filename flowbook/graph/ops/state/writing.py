@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, SMALL, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -102,7 +101,8 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
-        cost=flops_of_value if ufunc else no_flops,
+        only_moves=not ufunc,
+        cost=flops_of_value if ufunc else None,
     )
 
 
@@ -153,7 +153,7 @@ assign_slice_op = OpDef(
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -315,7 +315,7 @@ count_up_to_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
