@@ -17,7 +17,13 @@ from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import WRITES
-from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
+from flowbook.graph.ops.basis.indexing import (
+    Key,
+    encoded,
+    indexed_shape,
+    place_of,
+    strided_slice_op,
+)
 from flowbook.graph.ops.state.temporary import is_temporary, write_temporary
 from flowbook.graph.ops.state.variables import (
     TYPED,
@@ -203,7 +209,7 @@ def assign(ref: Any, value: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.assign(v[1:], [5, 7])))
     [1 5 7]
     """
-    part = ref.op if isinstance(ref, Tensor) and ref.op.type == "StridedSlice" else None
+    part = ref.op if isinstance(ref, Tensor) and ref.op.op_def is strided_slice_op else None
     if part is not None and part.inputs[0].op.op_def is read_variable:
         variable = part.inputs[0].op.inputs[0].op.variable
         how: dict[str, Any] = {"name": name, "key": part.attributes["key"]}
