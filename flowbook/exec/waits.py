@@ -197,7 +197,8 @@ def _wakers(owners: Sequence[Operation], touch: Touch) -> list[Operation]:
     handles = [owner.outputs[0] for owner in owners]
     handles += [op.outputs[0] for handle in handles for op in handle.consumers() if _chooses(op)]
     found = [op for handle in handles for op in handle.consumers()]
-    return [op for op in found if touch.is_woken_by(op.op_def) and not op.retired]
+    touching = [(op, op.op_def.touches) for op in found if not op.retired]
+    return [op for op, other in touching if other is not None and touch.is_woken_by(other)]
 
 
 def _cycle(wait: Wait, wakers: Sequence[Operation]) -> OpError:

@@ -297,8 +297,7 @@ def _is_view(tensor: Tensor) -> bool:
 
 def _viewed(tensor: Tensor) -> Tensor | None:
     """The input in whose memory an output may lie."""
-    op_def = tensor.op.op_def
-    place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)
+    place = tensor.op.op_def.views.get(tensor.index)
     return None if place is None else tensor.op.inputs[place]
 
 

@@ -24,6 +24,11 @@ from flowbook.graph.model.origin.called import called, described, tensor_called
 from flowbook.graph.model.resource_key import key_touched
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.indexing import strided_slice_op
+from flowbook.graph.ops.basis.shaping import expand_dims_op
+from flowbook.graph.ops.math.elementwise import log
+from flowbook.graph.ops.nn.activations import softmax_op
+from flowbook.graph.ops.nn.losses import cross_entropy_op, sparse_cross_entropy_op
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
@@ -164,12 +169,18 @@ def _has_written_axis(tensor: Tensor) -> bool:
 
     What scalars and functions of one tensor make of it elementwise has the axis too.
     """
-    while tensor.op.type != "ExpandDims" and "newaxis" not in tensor.op.attributes.get("key", ()):
+    while not _writes_axis(tensor.op):
         of_its_shape = [t for t in tensor.op.inputs if t.shape.rank != 0]
         if len(of_its_shape) != 1 or of_its_shape[0].shape.dims != tensor.shape.dims:
             return False
         [tensor] = of_its_shape
     return True
+
+
+def _writes_axis(op: Operation) -> bool:
+    if op.op_def is strided_slice_op:
+        return "newaxis" in op.attributes["key"]
+    return op.op_def is expand_dims_op
 
 
 def _unused(asked: _Asked) -> Iterable[Finding]:
@@ -273,18 +284,15 @@ def _where_gradients_stop(variable: Operation, asked: _Asked) -> Operation | Non
     return min(stops, key=lambda op: op.id) if stops else None
 
 
-_SOFTMAX_LOSSES = (
-    "SoftmaxCrossEntropyWithLogits",
-    "SparseSoftmaxCrossEntropyWithLogits",
-)
+_SOFTMAX_LOSSES = (cross_entropy_op, sparse_cross_entropy_op)
 
 
 def _softmax_twice(asked: _Asked) -> Iterable[Finding]:
     for op in asked.operations:
-        if op.type in _SOFTMAX_LOSSES:
+        if op.op_def in _SOFTMAX_LOSSES:
             names = [argument.name for argument in op.op_def.inputs]
             logits = _behind(op.inputs[names.index("logits")])
-            if logits.op.type == "Softmax":
+            if logits.op.op_def is softmax_op:
                 yield Finding(
                     "softmax twice",
                     op,
@@ -295,7 +303,7 @@ def _softmax_twice(asked: _Asked) -> Iterable[Finding]:
 
 def _log_of_softmax(asked: _Asked) -> Iterable[Finding]:
     for op in asked.operations:
-        if op.type == "Log" and _behind(op.inputs[0]).op.type == "Softmax":
+        if op.op_def is log and _behind(op.inputs[0]).op.op_def is softmax_op:
             yield Finding(
                 "log of softmax",
                 op,
@@ -314,7 +322,7 @@ def _behind(tensor: Tensor) -> Tensor:
 def _shown(tensor: Tensor) -> Tensor | None:
     """The input of which an output shows every element, and nothing else."""
     op_def = tensor.op.op_def
-    place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)
+    place = op_def.views.get(tensor.index)
     if place is None:
         return None
     has_all = op_def.inputs[place].name in op_def.spreads_nonfinite

@@ -24,6 +24,7 @@ from flowbook.exec.plan.program_pb2 import (
 )
 from flowbook.graph.model import errors
 from flowbook.graph.model.errors import DataLossError, InternalError, OpError
+from flowbook.graph.model.registry import key_here, shared_name
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.storing.stored_values import (
     ValueReader,
@@ -43,6 +44,8 @@ def encode(program: Program) -> bytes:
 
     Raises:
         UnimplementedError: if an attribute holds Python code.
+        FailedPreconditionError: if a type has been defined again since an operation of it was
+            built, which other processes could not know.
         ResourceExhaustedError: if its constants are too large for one message.
     """
     message, values = ProgramDef(version=VERSION), ValueWriter()
@@ -140,7 +143,7 @@ def _read_block(message: BlockDef, values: ValueReader) -> Block:
 
 
 def _write_node(node: PlanNode, message: NodeDef, values: ValueWriter) -> None:
-    message.type = node.type
+    message.type = shared_name(node.type)
     message.inputs.extend(node.inputs)
     message.outputs.extend(node.outputs)
     message.after.extend(node.after)
@@ -168,7 +171,7 @@ def _read_node(message: NodeDef, values: ValueReader) -> PlanNode:
         tuple(message.inputs),
         tuple(message.outputs),
         tuple(message.after),
-        message.type,
+        key_here(message.type),
         {attribute.name: values.read(attribute.value) for attribute in message.attributes},
         tuple([read_dtype(spec.dtype) for spec in message.specs]),
         tuple([read_shape(spec.shape) for spec in message.specs]),

@@ -192,7 +192,7 @@ class _Explaining:
         """What a node gives, and what of it lies in other values' memory."""
         graph, op_def = self._graph, node.op_def
         operation = self._costs.shapes.of(node.operation)
-        aliases = {} if op_def.computes else op_def.aliases or {}
+        aliases = op_def.views
         if op_def in _HOLDING or (op_def in _SWAPPING and not is_apart):
             # A stack holds what was pushed, and gives that back.
             aliases = _HOLDING.get(op_def) or _SWAPPING[op_def]

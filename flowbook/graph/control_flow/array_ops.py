@@ -12,7 +12,7 @@ from typing import Any
 
 from flowbook.graph.control_flow.stacks import empty_stack
 from flowbook.graph.control_flow.tensor_list import Rules, TensorList
-from flowbook.graph.definition.inference import no_flops, scalar, shape_from, uncounted
+from flowbook.graph.definition.inference import scalar, shape_from, uncounted
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, DType
@@ -85,7 +85,7 @@ array_op = OpDef(
     host_args=("size",),
     grad=NO_GRADIENT,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -131,7 +131,7 @@ read_op = OpDef(
     host_args=("index",),
     grad=_alone,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -149,7 +149,7 @@ write_op = OpDef(
     host_args=("index",),
     grad=lambda op, dy: (dy, None, _taken(op, dy)),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 # What is written in the place of another element takes its gradient too.
@@ -162,7 +162,7 @@ replace_op: OpDef = OpDef(
     host_args=("index",),
     grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None, _taken(op, dy)),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -179,7 +179,7 @@ leave_out_op: OpDef = OpDef(
     host_args=("index",),
     grad=lambda op, dy: (leave_out_op(dy, op.inputs[1]), None),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -230,7 +230,7 @@ gather_op = OpDef(
     host_args=("indices",),
     grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -279,7 +279,7 @@ scatter_op: OpDef = OpDef(
     host_args=("indices",),
     grad=lambda op, dy: (dy, None, _taken_rows(op, dy)),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -325,7 +325,7 @@ concat_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_concatenated,
     grad=lambda op, dy, _: split_op(empty_stack(), dy, op.outputs[1]),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -370,7 +370,7 @@ split_op: OpDef = OpDef(
     host_args=("lengths",),
     grad=_split_gradient,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 size_op = OpDef(
@@ -379,7 +379,7 @@ size_op = OpDef(
     infer=scalar,
     kernel=lambda xp, array: xp.asarray(array.size, "int32"),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -430,7 +430,7 @@ take_op = OpDef(
     host_args=("index", "shape"),
     grad=lambda op, dy: (*_alone(op, dy), None),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 take_rows_op = OpDef(
@@ -442,7 +442,7 @@ take_rows_op = OpDef(
     host_args=("indices", "shape"),
     grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None, None),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 take_pieces_op = OpDef(
@@ -454,7 +454,7 @@ take_pieces_op = OpDef(
     host_args=("lengths", "shape"),
     grad=lambda op, dy: (split_op(empty_stack(), dy, op.inputs[1]), None, None),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

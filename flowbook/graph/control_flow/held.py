@@ -23,7 +23,7 @@ from flowbook.graph.control_flow.array_ops import (
     write_op,
 )
 from flowbook.graph.control_flow.tensor_list import Rules, TensorList
-from flowbook.graph.definition.inference import no_flops, scalar
+from flowbook.graph.definition.inference import scalar
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ANYTHING, DType
 from flowbook.graph.model.errors import FailedPreconditionError, UnimplementedError
@@ -87,7 +87,7 @@ held_stack_op = OpDef(
     kernel=lambda xp, most: [],
     kinds=HOST,
     touches=WITHIN_STEP,
-    cost=no_flops,
+    only_moves=True,
 )
 
 held_push_op = OpDef(
@@ -98,7 +98,7 @@ held_push_op = OpDef(
     kernel=_pushed,
     kinds=HOST,
     touches=WITHIN_STEP,
-    cost=no_flops,
+    only_moves=True,
 )
 
 held_pop_op = OpDef(
@@ -109,7 +109,7 @@ held_pop_op = OpDef(
     kernel=_popped,
     kinds=HOST,
     touches=WITHIN_STEP,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -135,7 +135,7 @@ held_array_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kinds=HOST,
     touches=WITHIN_STEP,
     grad=_no_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -157,7 +157,7 @@ held_gradient_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kinds=HOST,
     touches=WITHIN_STEP,
     grad=_no_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -180,7 +180,7 @@ def _changing(op_def: OpDef[Any], inputs: str) -> OpDef[Any]:
         kinds=HOST,
         touches=WITHIN_STEP,
         grad=_no_gradient,
-        cost=no_flops,
+        only_moves=True,
     )
 
 
@@ -225,7 +225,7 @@ def _reading(op_def: OpDef[Any], inputs: str, outputs: str, kernel: Any) -> OpDe
         kinds=HOST,
         touches=WITHIN_STEP,
         grad=_no_gradient,
-        cost=no_flops,
+        only_moves=True,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.scopes import within
-from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.inference import same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.context import FRAME_OPTIONS, Branch, Frame, chain, context_of
 from flowbook.graph.model.dtypes import ANYTHING
@@ -133,7 +133,7 @@ switch_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     grad_takes_slices=True,
     host_args=("pred",),
     aliases={0: 0, 1: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -213,7 +213,7 @@ merge_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     fires_on_any=True,
     grad_takes_slices=True,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -293,7 +293,7 @@ enter_op = OpDef(
     grad=lambda op, dy: dy,
     retag=Retag.PUSH,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -355,7 +355,7 @@ exit = OpDef(
     kernel=lambda xp, data: data,
     retag=Retag.POP,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     doc="""Take a value out of a loop: the white paper's Leave.
 
     It is alive outside once it is alive in one of the loop's iterations, and dead if it is in none.
@@ -373,7 +373,7 @@ next_iteration_op = OpDef(
     kernel=lambda xp, data: data,
     retag=Retag.INCREMENT,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -419,7 +419,7 @@ loop_cond = OpDef(
     host_args=("input",),
     aliases={0: 0},
     is_identity=True,
-    cost=no_flops,
+    only_moves=True,
     doc="""Mark a loop's condition: a bool scalar that says whether there is another iteration.
 
     Source: white paper, section 4.4.
@@ -433,7 +433,7 @@ control_trigger: OpDef[Operation] = OpDef(
     infer=lambda: [],
     kernel=lambda xp: (),
     sees_dead=True,
-    cost=no_flops,
+    only_moves=True,
     doc="""Do nothing, but even where what it waits for is dead.
 
     What waits for it runs after those operations, whether or not they ran.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops, scalar
+from flowbook.graph.definition.inference import scalar
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.errors import FailedPreconditionError
@@ -26,7 +26,7 @@ empty_stack = OpDef(
     infer=scalar,
     kernel=lambda xp: (),
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
     doc="A stack with nothing on it.",
 )
 
@@ -45,7 +45,7 @@ push = OpDef(
     kernel=lambda xp, stack, value: (value, stack),
     grad=_push_gradient,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
     doc="A stack with one more value on it.",
 )
 
@@ -68,7 +68,7 @@ pop: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_popped,
     grad=lambda op, dvalue, drest: push(drest, dvalue),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
     doc="The value on top of a stack, and the stack without it.",
 )
 
@@ -89,7 +89,7 @@ push_to_host = OpDef(
     host_args=("value",),
     runs_early=True,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
     doc="A stack with one more value on it, which it holds in host memory.",
 )
 
@@ -107,6 +107,6 @@ pop_from_host: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_popped_from_host,
     grad=lambda op, dvalue, drest: push_to_host(drest, dvalue),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
     doc="The value on top of a stack that holds it in host memory, and the stack without it.",
 )

@@ -194,11 +194,6 @@ def halvings(length: int | None) -> int:
     return max((length or 1) - 1, 0).bit_length()
 
 
-def no_flops(_: Operation) -> int:
-    """The cost of what only moves or names data."""
-    return 0
-
-
 def uncounted(_: Operation) -> int:
     """The cost of what does more than to move data, but nothing that counts as arithmetic."""
     return 0

@@ -35,7 +35,6 @@ from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import REQUIRED, misfit
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
@@ -86,6 +85,11 @@ HOST = ("cpu",)
 def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     """The gradient function of operations through which no gradient flows."""
     return (None,) * len(op.inputs)
+
+
+def _no_flops(_: Operation) -> int:
+    """The cost of what only moves data."""
+    return 0
 
 
 class OpDef(Generic[Built]):
@@ -145,9 +149,10 @@ class OpDef(Generic[Built]):
         runs_early: whether a device runs it as soon as what it takes is there, though it was built
             later: it makes room in the device's memory.
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
-        computes: whether it computes with the numbers of its type variables, rather than to move,
-            compare or choose them as they are. By default all operations do, but those whose cost
-            is `no_flops`.
+        only_moves: whether it only moves, names or spells data: it computes with none of the
+            numbers, and costs no floating-point operations.
+        computes: whether it computes with the numbers that it takes, rather than to compare or
+            choose them as they are.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
         batching: how it is built for all elements of a batch at once, as in `fb.vectorized_map`,
@@ -187,10 +192,9 @@ class OpDef(Generic[Built]):
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
-            exponential, a logarithm or a function of angles. What only moves or names data has
-            none, and says so with `no_flops`. Where the number depends on the values, as in a
-            decomposition, the leading terms count. It is 0 where it takes shapes that are not
-            known, which `fb.forecast` says.
+            exponential, a logarithm or a function of angles. Where the number depends on the
+            values, as in a decomposition, the leading terms count. It is 0 where it takes shapes
+            that are not known, which `fb.forecast` says. What only moves data has none.
         doc: the documentation of the public function.
         function: its name, where it is not the type's in lower case.
         type_variables: the dtypes that each type variable admits.
@@ -221,7 +225,8 @@ class OpDef(Generic[Built]):
         gives_dead: bool = False,
         runs_early: bool = False,
         runs_users_code: bool = False,
-        computes: bool | None = None,
+        only_moves: bool = False,
+        computes: bool = True,
         keeps_zeros: bool = False,
         batching: Batching | None = None,
         is_constant: bool = False,
@@ -287,7 +292,7 @@ class OpDef(Generic[Built]):
         self.summary = summary
         self.for_strings = for_strings
         self.fetched_as = fetched_as
-        self.cost = cost
+        self.cost = _no_flops if only_moves else cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
         self.is_pure = touches is None and owns is None
@@ -307,10 +312,11 @@ class OpDef(Generic[Built]):
         check_definition(self)
         if grad is None and not self._may_have_gradients():
             self.grad = NO_GRADIENT
-        self.only_moves = cost is no_flops
+        self.only_moves = only_moves
+        self.computes = computes and not only_moves
         # What takes bfloat16, but by no type variable, as a user's function may, gets it as it is.
         takes_it = any(dtypes.bfloat16 in admitted for admitted in type_variables.values())
-        self.computes = takes_it and (not self.only_moves if computes is None else computes)
+        self.widens = self.computes and takes_it
         if expression is not None:
             self.expression = Expression(
                 expression, [a.name for a in self.inputs], list(self.attributes)
@@ -569,6 +575,13 @@ class OpDef(Generic[Built]):
         return tuple(flat), tuple(tensors), resolver.pending, tuple(resolver.outputs())
 
     # What others ask of a definition
+
+    @property
+    def views(self) -> Mapping[int, int]:
+        """{output: input} that surely share memory: what moves or writes data may name it alone."""
+        if self.computes and self.is_pure:
+            return {}  # Where it is named, memory is shared if there is nothing to compute.
+        return self.aliases or {}
 
     @property
     def is_single(self) -> bool:

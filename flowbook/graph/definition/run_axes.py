@@ -68,6 +68,7 @@ class AxisInput:
             kinds=fixed.kinds,
             host_args=(*fixed.host_args, self._name),
             aliases=fixed.aliases,
+            only_moves=fixed.only_moves,
             computes=fixed.computes,
             spreads_nonfinite=fixed.spreads_nonfinite,
             keeps_finite=fixed.keeps_finite,

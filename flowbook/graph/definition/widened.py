@@ -33,7 +33,7 @@ def widened(
         given: the dtypes of the outputs.
         kernel: the kernel.
     """
-    if op_def.computes:
+    if op_def.widens:
         for dtype in (*taken, *given):
             if dtype is bfloat16 or (dtype is float16 and _has_steps(op_def)):
                 return _widened(given, kernel)

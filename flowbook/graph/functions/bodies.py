@@ -11,7 +11,6 @@ from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, within
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.flows import ACTING, Inside
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.functions.definition import Definition, definition_of, is_parameter
 from flowbook.graph.model.context import Frame, is_everywhere
@@ -38,7 +37,7 @@ with own_definitions():
         },
         infer=lambda dtype, shape, **_: shape,
         retag=Retag.PUSH,
-        cost=no_flops,
+        only_moves=True,
     )
     function_op = OpDef(
         "Function",
@@ -46,7 +45,7 @@ with own_definitions():
         attributes={"Tin": REQUIRED, "results": REQUIRED, "label": REQUIRED},
         infer=lambda values, **_: SCALAR,
         retag=Retag.POP,
-        cost=no_flops,
+        only_moves=True,
     )
 
 

@@ -9,7 +9,6 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.flows import ACTING
 from flowbook.graph.control_flow.structure import leaves, packed_like
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.functions.bodies import Argument, add_told, built
 from flowbook.graph.functions.definition import Definition, definition_of, is_current
@@ -51,7 +50,7 @@ with own_definitions():
             stands_for=INSTANCES,
             grad=_gradient,
             touches=OUTSIDE if acts else None,
-            cost=no_flops,
+            only_moves=True,
         )
         for acts in (False, True)
     }

@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
+from flowbook.graph.model.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    NotFoundError,
+)
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
@@ -97,6 +101,31 @@ def op_keyed(key: str) -> OpDef[Any]:
     """
     found = _by_key.get(key)
     return found if found is not None else op_named(key)
+
+
+def shared_name(key: str) -> str:
+    """The name by which other processes find the definition of a key.
+
+    How often they defined the type is nothing that this one knows: they have their latest.
+
+    Raises:
+        FailedPreconditionError: if here it has been defined again since.
+    """
+    name, _, _ = key.partition("@")
+    latest = _definitions.get(name)
+    if latest is not None and latest.key != key:
+        raise FailedPreconditionError(
+            f"the operation type {name!r} has been defined again since: other processes know it as "
+            "it is now",
+            hint="run the cells again that built with the old one",
+        )
+    return name
+
+
+def key_here(name: str) -> str:
+    """The key of the definition that another process calls by a name; see `shared_name`."""
+    found = _definitions.get(name)
+    return name if found is None else found.key
 
 
 def op_definitions() -> dict[str, OpDef[Any]]:

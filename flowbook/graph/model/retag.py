@@ -21,5 +21,8 @@ class _Dead:
     def __repr__(self) -> str:
         return "DEAD"
 
+    def __reduce__(self) -> str:
+        return "DEAD"  # Copies and what is unpickled are the one that there is.
+
 
 DEAD: Any = _Dead()

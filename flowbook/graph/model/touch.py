@@ -8,12 +8,12 @@ operation but a policy of the resource's kind.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
 
 if TYPE_CHECKING:
-    from flowbook.graph.definition.op_def import OpDef
+    pass
 
 __all__ = ["Access", "Touch"]
 
@@ -39,45 +39,40 @@ class Touch(NamedTuple):
             operation owns, and for the world outside.
         only_fails: whether nobody can tell that it ran unless it fails the step, as an assertion,
             which only takes part in the order of what happens outside.
-        woken_by: of one that waits the types of the operations that may let it go on. What takes
-            elements is woken by what puts some in besides, and the other way round.
         takes: whether it takes elements out of a queue or its like, and puts them back where a step
             is given up that has not used them (`AsyncContext.on_cancel`).
         puts: whether it puts elements into a queue.
-        holds: whether it has what it waited for until its step ends, or an operation of the types
-            that wake others, to which what it gave has led, lets go of that.
+        holds: whether it has what it waited for until its step ends, or an operation that ends
+            waits, to which what it gave has led, lets go of that.
+        ends_waits: whether it may let go on what waits there to take or to hold, as what closes or
+            releases does.
     """
 
     access: Access
     argument: int | None = None
     only_fails: bool = False
-    woken_by: tuple[str, ...] = ()
     takes: bool = False
     puts: bool = False
     holds: bool = False
+    ends_waits: bool = False
 
-    def is_woken_by(self, other: OpDef[Any]) -> bool:
-        """Whether an operation of another type may let one go on that waits."""
-        touch = other.touches
-        if other.type in self.woken_by or touch is None:
-            return other.type in self.woken_by
-        return (self.takes and touch.puts) or (self.puts and touch.takes)
+    def is_woken_by(self, other: Touch) -> bool:
+        """Whether an operation that touches the same resource so may let one go on that waits."""
+        wants = self.takes or self.holds
+        return (wants and (other.puts or other.ends_waits)) or (self.puts and other.takes)
 
 
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
-ENDS_WAITS = Touch(Access.WAIT, 0)
-TAKES = Touch(Access.WAIT, 0, woken_by=("QueueClose",), takes=True)
-PUTS = Touch(Access.WAIT, 0, puts=True)
+WAITS = Touch(Access.WAIT, 0)
+ENDS_WAITS = WAITS._replace(ends_waits=True)
+TAKES = WAITS._replace(takes=True)
+PUTS = WAITS._replace(puts=True)
+HOLDS = WAITS._replace(holds=True)
 WITHIN_STEP = Touch(Access.STEP)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
-
-
-def waits_for(*woken_by: str, takes: bool = False, holds: bool = False) -> Touch:
-    """The touch of an operation that waits at its first input for those of some types."""
-    return Touch(Access.WAIT, 0, woken_by=woken_by, takes=takes, holds=holds)
 
 
 class Order(Enum):

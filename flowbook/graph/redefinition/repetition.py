@@ -1,16 +1,16 @@
 """Whether a graph grows by repetition: a loop that builds, runs, builds the same again, and so on.
 
 Such a program gets slower with every step, as each run is of something new. The criterion: a line
-added operations between each two of so many runs, and both it and the run stand in one loop of the
-user's code. (Without that condition, a function that many tests or cells call would count too.)
+added operations between each two of so many runs, and one call of the user's code built, ran, and
+came to the same place to build again. (Without that condition, a function that many tests or cells
+call would count too: there the innermost call that goes on all the while is the test runner's.)
 
-Counting happens when a session takes what the graph gained; a stack is looked at only for lines
-that have been counted often enough. So neither building nor running pays for it.
+Counting happens when a session takes what the graph gained; the calls that go on are looked at only
+for lines that have been counted often enough. So neither building nor running pays for it.
 """
 
 from __future__ import annotations
 
-import dis
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
     from flowbook.graph.model.operation import Operation
 
-# When a line has built before each of so many runs, its stack is looked at for one more.
+# When a line has built before each of so many runs, it is told of with the next. The calls that led
+# to it are looked at in the last two.
 _RUNS = 16
 
 
@@ -37,17 +38,20 @@ class _Line:
         runs: how many runs came each after it had built anew.
         latest: the number of the latest of them.
         operations: how many operations it has added.
-        stack: the user's frames when it built last, if it is suspected; the outermost first.
+        building: the calls that led to it when it built last, if it is suspected and no run has
+            come since.
+        before: those that led to it one run earlier, and to that run too.
     """
 
-    __slots__ = ("latest", "operations", "runs", "site", "stack")
+    __slots__ = ("before", "building", "latest", "operations", "runs", "site")
 
     def __init__(self, site: Site) -> None:
         self.site = site
         self.runs = 0
         self.latest = -1
         self.operations = 0
-        self.stack: list[Position] = []
+        self.building: list[Position] = []
+        self.before: list[Position] | None = None
 
 
 class Repetition:
@@ -70,7 +74,7 @@ class Repetition:
         """Note where a suspect instruction builds; to be called while there are suspects."""
         line = self.suspects.get(_key(operation.site))
         if line is not None:
-            line.stack = sites.users_stack()
+            line.building = sites.running_calls()
 
     def repeated(self, graph: Graph) -> list[tuple[str, Site]]:
         """What to tell when a run is about to begin, with the line that each is about.
@@ -106,7 +110,7 @@ class Repetition:
             if line.latest != now:
                 line.latest = now
                 line.runs += 1
-                if line.runs == _RUNS:
+                if line.runs == _RUNS - 1:
                     self.suspects[key] = line
         if now % _RUNS == 0:
             for key, line in list(self._lines.items()):
@@ -118,20 +122,26 @@ class Repetition:
         """The lines that build in a loop which also runs: each with where in it, and its parts."""
         if not self.suspects:
             return []
-        running = sites.users_stack()
+        running = {call for call, _ in sites.running_calls()}
         found: dict[tuple[CodeType, int], tuple[Site, Site, list[_Line]]] = {}
         for key, line in list(self.suspects.items()):
-            if not line.stack:
+            if not line.building:
                 continue  # It has not built since: another line of the loop has.
+            building, line.building = line.building, []
+            # Calls hold what is in their variables: no more of them are kept than go on.
+            shared = [position for position in building if position[0] in running]
+            if line.before is None:
+                line.before = shared
+                continue
+            before, line.before = line.before, None
             del self.suspects[key]
             line.runs = 0
-            loop = _loop_of(line.stack, running)
+            loop = _where_it_came_round(before, shared)
             if loop is not None:
-                author = line.site.author
-                site, caller = Site(*line.stack[-1], author), Site(*loop, author)
+                innermost = next(p for p in reversed(building) if _is_users(p))
+                site, caller = _site(innermost, line.site), _site(loop, line.site)
                 known = found.setdefault((site.code, site.line), (site, caller, []))  # type: ignore[arg-type]
                 known[2].append(line)
-            line.stack = []
         return list(found.values())
 
     def _is_news(self, site: Site) -> bool:
@@ -160,31 +170,22 @@ def _key(site: Site) -> tuple[int, int]:
     return id(site.code), site.offset
 
 
-def _loop_of(building: Iterable[Position], running: Iterable[Position]) -> Position | None:
-    """Where the first stack is in the outermost loop that both are in, if there is one."""
-    for (code, built), (other, ran) in zip(building, running, strict=False):
-        if code is not other:
-            return None
-        if any(start <= built <= end and start <= ran <= end for start, end in _loops(code)):
-            return code, built
-        if built != ran:
-            return None
+def _where_it_came_round(before: list[Position], now: list[Position]) -> Position | None:
+    """Where the innermost call that goes on is for the second time, if it is the user's own."""
+    earlier = dict(before)
+    for call, offset in reversed(now):
+        if call in earlier:
+            came_round = earlier[call] == offset and _is_users((call, offset))
+            return (call, offset) if came_round else None
     return None
 
 
-def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """From where to where the loops of a code object reach, in offsets.
+def _is_users(position: Position) -> bool:
+    return sites.is_users(position[0].f_code.co_filename)
 
-    The compiled code tells it where there is no source any more, as of an edited file, and exactly:
-    a frame that is seen at the same call again may have come round a loop of its own, or be waiting
-    for a `map` all the while.
-    """
-    return [
-        (instruction.argval, instruction.offset)
-        for instruction in dis.get_instructions(code)
-        # Those without interrupt await: they are no loops of the source.
-        if "JUMP_BACKWARD" in instruction.opname and "NO_INTERRUPT" not in instruction.opname
-    ]
+
+def _site(position: Position, within: Site) -> Site:
+    return Site(position[0].f_code, position[1], within.author)
 
 
 def _message(site: Site, caller: Site, lines: list[_Line]) -> str:

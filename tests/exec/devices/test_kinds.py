@@ -7,6 +7,7 @@ gives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.gpu import Gpu
 from flowbook.exec.devices.simulated import Simulated
+from flowbook.graph.control_flow import array_ops
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
@@ -61,6 +63,8 @@ ROUTING = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"}
 WITHOUT_ROWS = {
     *("CheckFinite", "Const", "ControlTrigger", "MarkTraining", "MarkUpdate", "NoOp"),
     *("FillTo32Bits", "OwnGradient", "TruncateTo16Bits", *ROUTING),
+    # What crosses between devices: `tests/exec/engine/test_joint.py` has it do so here.
+    *("Fetch", "Recv", "Send"),
 }
 
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.
@@ -230,9 +234,9 @@ def test_those_that_are_said_to_wait_do(type_: str) -> None:
 
 def test_every_type_is_right_here_or_says_where() -> None:
     types = {row.type for row in (*CASES, *SCENARIOS)}
-    run_here = {case.type for case in HERE} | {*USES} | {*DRAWS} | HANDLES
-    about_arrays = {type_ for type_ in types if is_about_arrays(type_)}
-    assert run_here | about_arrays | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
+    run_here = {case.type for case in (*HERE, *ABOUT_ARRAYS)} | {*USES} | {*DRAWS} | HANDLES
+    run_here |= {type_ for kept in KEEPING for type_ in kept}
+    assert run_here | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
     assert not WITHOUT_ROWS & ({*without_kernel("simulated")} | run_here)
 
 
@@ -301,6 +305,61 @@ def test_arrays_of_tensors_are_right_here_too(case: Case) -> None:
     for tensor, wanted in zip(outputs, expected, strict=True):
         assert device.check(values[tensor])
         np.testing.assert_array_equal(device.fetch(values[tensor]), wanted)
+
+
+def gradient_of_a_loop(x: fb.Tensor, **options: Any) -> list[fb.Tensor]:
+    """A loop whose iterations leave values for the one that takes the gradient."""
+    _, found = fb.while_loop(
+        lambda i, h: i < 3, lambda i, h: (i + 1, fb.tanh(h * x)), (0, x), **options
+    )
+    return [found, *fb.gradients(found, [x])]
+
+
+def array_put_together(x: fb.Tensor) -> list[fb.Tensor]:
+    """Elements that are written one by one, added to by their gradients, and taken apart."""
+    array = fb.TensorArray(fb.float32, 4, clear_after_read=False)
+    begun = array.scatter([0, 2], x[:2]).write(3, x[2]).write(1, x[3])
+    pieces = fb.TensorArray(fb.float32, 2, clear_after_read=False, infer_shape=False)
+    split = pieces.split(x, [1, 3])
+    # The gradients of what is read twice add up.
+    found = [begun.stack(), begun.read(2) * begun.gather([2, 3]), split.concat() * split.read(0)]
+    return [*found, *fb.gradients(found, [x])]
+
+
+def elements_replaced(x: fb.Tensor) -> list[fb.Tensor]:
+    """What is written in the place of another element takes its gradient."""
+    shape = fb.Shape([2])
+    array = array_ops.scatter_op(array_ops.array_op(4, element_shape=shape), [0, 1, 2, 3], x)
+    replaced = array_ops.replace_op(array, 1, x[3] * 2.0)
+    found = array_ops.gather_op(replaced, [0, 1, 2, 3], dtype=fb.float32, element_shape=shape)
+    return [found, *fb.gradients(fb.square(found), [x])]
+
+
+# What keeps values on stacks and in arrays of tensors, by its types: of an x [4, 2].
+KEEPING: dict[tuple[str, ...], Callable[[fb.Tensor], list[fb.Tensor]]] = {
+    ("EmptyStack", "StackPush", "StackPop"): gradient_of_a_loop,
+    ("StackPushToHost", "StackPopFromHost"): partial(gradient_of_a_loop, swap_memory=True),
+    (
+        *("TensorArray", "TensorArrayScatter", "TensorArrayWrite", "TensorArraySplit"),
+        "TensorArrayAdd",
+    ): array_put_together,
+    ("TensorArrayReplace", "TensorArrayLeaveOut"): elements_replaced,
+}
+
+
+@pytest.mark.parametrize("types", KEEPING, ids="-".join)
+def test_what_keeps_tensors_is_right_here_too(types: tuple[str, ...]) -> None:
+    x = fb.placeholder(fb.float32, [4, 2])
+    expected = KEEPING[types](x)
+    with fb.device("simulated:0"):
+        found = KEEPING[types](x)
+    feeds = {x: np.linspace(-1, 2, 8, dtype=np.float32).reshape(4, 2)}
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        plan = sess.explain(found, feeds)
+        here = {op.type for op, at in plan.operations.items() if "simulated" in at.device}
+        assert here.issuperset(types)
+        for one, other in zip(*sess.run([found, expected], feeds), strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_operations_without_rows_are_right_here_too() -> None:

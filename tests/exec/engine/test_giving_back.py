@@ -509,7 +509,7 @@ def take_op() -> fb.OpDef[Any]:
         kernel=lambda context, queue: queue.dequeue(context),
         kinds=("cpu",),
         is_async=True,
-        touches=fb.Touch(fb.Access.WAIT, 0, woken_by=("QueueClose",), takes=True),
+        touches=fb.Touch(fb.Access.WAIT, 0, takes=True),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +16,8 @@ from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_fail
 from flowbook.exec.plan.failure import Failure, Summary
 from flowbook.exec.plan.program import Program
 from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.model import registry
+from flowbook.graph.model.retag import DEAD
 from tests.exec.plan.elsewhere import prepared_for, run_elsewhere
 from tests.exec.random_graphs import examples
 
@@ -89,6 +93,40 @@ def test_every_kind_of_attribute_and_constant() -> None:
     ]
     program = prepared_for(fetches).program
     assert same(decode(encode(program)), program)
+
+
+def test_a_type_that_was_defined_again_is_the_same_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def define() -> fb.OpDef:
+        return fb.OpDef(
+            "Elsewhere",
+            "x: T -> y: T",
+            T=fb.FLOATS,
+            infer=lambda x: x.shape,
+            kernel=lambda xp, x: x,
+        )
+
+    x = fb.placeholder(fb.float32, [2])
+    old = prepared_for([define()(x)], (), [x]).program
+    new = prepared_for([define()(x)], (), [x]).program
+    data = encode(new)
+    assert same(decode(data), new)
+    with pytest.raises(
+        fb.errors.FailedPreconditionError, match="'Elsewhere' has been defined again"
+    ):
+        encode(old)
+    # As in a process that defined it once.
+    monkeypatch.setattr(registry, "_definitions", registry.op_definitions())
+    del registry._definitions["Elsewhere"]
+    definition = define()
+    [node] = [node for node in decode(data).parts[0].nodes if "Elsewhere" in node.type]
+    assert registry.op_keyed(node.type) is definition
+
+
+def test_what_is_dead_is_so_elsewhere() -> None:
+    for again in (copy.copy(DEAD), copy.deepcopy([DEAD])[0], pickle.loads(pickle.dumps(DEAD))):
+        assert again is DEAD
 
 
 def test_damage_is_noticed() -> None:

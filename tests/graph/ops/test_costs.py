@@ -90,6 +90,9 @@ ROWS: list[Row] = [
     ("Range", lambda: fb.range(5), 5, 20),
     # Continued fractions, and sums over a window: about so much.
     ("Igamma", lambda: fb.igamma(f(5), f(5)), 200 * 5, 20),
+    ("IgammaGradA", lambda: fb.gradients(fb.igamma(a := f(5), f(5)), a), 2000 * 5, 20),
+    ("Betainc", lambda: fb.betainc(f(5), f(5), f(5)), 300 * 5, 20),
+    ("Zeta", lambda: fb.zeta(f(5), f(5)), 100 * 5, 20),
     ("LRN", lambda: fb.nn.local_response_normalization(f(1, 2, 2, 5)), 20 * 20, 80),
     # Reductions: each element of the input once; variances take its distance from the mean too.
     ("Sum", lambda: fb.reduce_sum(f(4, 6), axis=1), 24, 16),
@@ -166,6 +169,7 @@ ROWS: list[Row] = [
     # Transforms: 5 n log2(n); of real signals half of that.
     ("FFT", lambda: fb.fft(c(3, 64)), 3 * 5 * 64 * 6, 3 * 64 * 8),
     ("FFT2D", lambda: fb.fft2d(c(3, 4, 8)), 3 * 5 * 32 * 5, 3 * 32 * 8),
+    ("FFT3D", lambda: fb.fft3d(c(3, 4, 8, 2)), 3 * 5 * 64 * 6, 3 * 64 * 8),
     ("FFT", lambda: fb.fft(c(100)), round(5 * 100 * np.log2(100)), 800),
     ("RFFT", lambda: fb.rfft(f(3, 64)), 3 * 5 * 64 * 6 // 2, 3 * 33 * 8),
     ("RFFT", lambda: fb.rfft(f(3, 60), [64]), 3 * 5 * 64 * 6 // 2, 3 * 33 * 8),
@@ -194,6 +198,9 @@ ROWS: list[Row] = [
     ("SelfAdjointEig", lambda: fb.self_adjoint_eigvals(d(6, 6)), 4 * 216 // 3, 48),
     # A Pade approximant and squarings (Higham, Functions of Matrices).
     ("MatrixExponential", lambda: fb.matrix_exponential(d(6, 6)), 30 * 216, 288),
+    # By Schur's form, which takes 25 n^3; as much again for a logarithm's roots and approximant.
+    ("MatrixSquareRoot", lambda: fb.matrix_square_root(d(6, 6)), 25 * 216, 288),
+    ("MatrixLogarithm", lambda: fb.matrix_logarithm(c(6, 6)), 50 * 216, 288),
     # What moves data: no operations, but bytes, unless it lies where it came from.
     ("Gather", lambda: fb.gather(f(9, 4), i(5)), 0, 80),
     ("Concat", lambda: fb.concat([f(2, 3), f(4, 3)], 0), 0, 72),
@@ -306,8 +313,17 @@ ROWS: list[Row] = [
     # Random: ten rounds of a generator for every four numbers, and what shapes their distribution.
     ("RandomUniform", lambda: fb.random_uniform([6]), 20 * 6, 24),
     ("RandomNormal", lambda: fb.random_normal([6]), 60 * 6, 24),
+    # Twice as many as are kept.
+    ("TruncatedNormal", lambda: fb.truncated_normal([6]), 120 * 6, 24),
     ("StatelessRandomUniform", lambda: fb.stateless_random_uniform([6], [1, 2]), 20 * 6, 24),
     ("StatelessRandomPoisson", lambda: fb.stateless_random_poisson([6], [1, 2], 3.0), 200 * 6, 24),
+    ("StatelessRandomGamma", lambda: fb.stateless_random_gamma([6], [1, 2], 3.0), 300 * 6, 24),
+    (
+        "StatelessRandomCategorical",
+        lambda: fb.stateless_random_categorical(f(2, 5), 7, [1, 2]),
+        40 * 14,
+        112,
+    ),
     ("RandomCategorical", lambda: fb.random_categorical(f(2, 5), 7), 20 * 10 + 40 * 14, 112),
     # Four classes, and the counts to expect of them and of two true ones.
     (
@@ -416,9 +432,15 @@ def test_an_expression_costs_what_its_steps_do(op_def: fb.OpDef) -> None:
     assert op_def.cost(op) == sum(CALLS.get(call, 1) for call in calls) * op.outputs[0].shape.size
 
 
+def formula(cost: Callable[..., int]) -> tuple[Any, ...]:
+    """What makes a cost what it is: its code, and the factors that the code was given."""
+    given = [cell.cell_contents for cell in cost.__closure__ or ()]
+    return cost.__code__, *(formula(each) if callable(each) else each for each in given)
+
+
 def test_every_cost_function_has_been_counted() -> None:
     builtin = [op_def for op_def in op_definitions().values() if op_def.is_builtin]
     names = {type for type, *_ in ROWS} | {case.type for case in CASES if case.name in COUNTED}
-    functions = {op_named(name).cost.__code__ for name in names}
-    missing = [op_def.type for op_def in builtin if op_def.cost.__code__ not in functions]
+    counted = {formula(op_def.cost) for op_def in (*map(op_named, names), *EXPRESSIONS)}
+    missing = [op_def.type for op_def in builtin if formula(op_def.cost) not in counted]
     assert missing == []

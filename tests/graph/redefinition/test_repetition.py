@@ -1,6 +1,7 @@
 """A loop that builds and runs is told of, once per line, and nothing else is."""
 
 import asyncio
+import pathlib
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flowbook as fb
@@ -31,6 +33,11 @@ def caught() -> Iterator[Any]:
 @pytest.fixture
 def sess() -> Any:
     return fb.Session()
+
+
+def call_from_many_places(function: Any) -> None:
+    """Call a function with each number once, each time from another line."""
+    exec("\n".join(f"call({number})" for number in range(MANY)), {"call": function})
 
 
 def line_of(text: str) -> int:
@@ -154,8 +161,7 @@ def test_awaiting_is_no_loop(sess: Any) -> None:
         sess.run(await built())
 
     loop = asyncio.new_event_loop()
-    runs = [build_and_run(i) for i in range(MANY)]
-    list(map(loop.run_until_complete, runs))
+    call_from_many_places(lambda i: loop.run_until_complete(build_and_run(i)))
     loop.close()
 
 
@@ -197,7 +203,26 @@ def test_a_function_that_is_called_from_many_places_is_fine(sess: Any) -> None:
     def test(number: int) -> None:
         train(model(fb.constant(float(number))))
 
-    list(map(test, range(MANY)))
+    call_from_many_places(test)
+
+
+def test_a_function_that_is_mapped_is_told_of(sess: Any, caught: Any) -> None:
+    """Python's own loop is one as well."""
+
+    def build_and_run(i: int) -> Any:
+        return sess.run(fb.constant(float(i)))  # mapped
+
+    list(map(build_and_run, range(MANY)))
+    [message] = told(caught)
+    assert f"at test_repetition.py, line {line_of('# mapped')}:  " in message
+
+
+def test_the_loop_of_a_package_is_none_of_the_users(sess: Any) -> None:
+    """As that of a test runner, which calls what users wrote."""
+    where = pathlib.Path(np.__file__).with_name("runner.py")
+    runner: dict[str, Any] = {}
+    exec(compile("def run(calls):\n for call in calls: call()", where, "exec"), runner)
+    runner["run"]([lambda: sess.run(fb.constant(1.0))] * MANY)
 
 
 @pytest.mark.parametrize("number", range(MANY))

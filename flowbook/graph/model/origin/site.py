@@ -30,8 +30,8 @@ _PACKAGE = os.path.abspath(os.path.join(__file__, "../../../..")) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
-# Where a frame is: its code object, and the offset of its instruction.
-Position = tuple[CodeType, int]
+# A call that goes on, and the offset of the instruction that it has come to.
+Position = tuple[FrameType, int]
 
 # What runs Flowbook's `with` statements on the way from a user's line: not the user's own either.
 _PASSED_THROUGH = contextlib.__file__
@@ -272,14 +272,13 @@ def running_call() -> FrameType:
     return frame
 
 
-def users_stack() -> list[Position]:
-    """Where the user's own code is, the outermost frame first; installed packages' are left out."""
+def running_calls() -> list[Position]:
+    """The calls that led here, and where each is, the outermost first; Flowbook's are left out."""
     positions = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        filename = frame.f_code.co_filename
-        if is_users(filename):
-            positions.append((frame.f_code, frame.f_lasti))
+        if not is_internal(frame.f_code.co_filename):
+            positions.append((frame, frame.f_lasti))
         frame = frame.f_back
     return positions[::-1]
 

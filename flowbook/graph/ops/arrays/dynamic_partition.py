@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, DType, int32
@@ -90,7 +90,7 @@ partition_op: OpDef[list[Tensor]] = OpDef(
     infer=_partition_shapes,
     kernel=_partition,
     grad=_partition_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -186,7 +186,7 @@ stitch_op = OpDef(
     infer=_stitched_shape,
     kernel=_stitch,
     grad=_stitch_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -257,5 +257,5 @@ stitch_gradient_op: OpDef[list[Tensor]] = OpDef(
         ),
         *(None,) * (len(op.inputs) - 1),
     ),
-    cost=no_flops,
+    only_moves=True,
 )

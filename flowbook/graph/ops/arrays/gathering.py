@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
 from flowbook.graph.definition.batching import Batch, Batched, Batching, of_any
-from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
+from flowbook.graph.definition.inference import constant_value, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -174,7 +174,7 @@ gather_op = OpDef(
     computes_shapes=True,
     axis="axis",
     batching=Batching(_gathered_for_all, of_any),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -261,7 +261,7 @@ variable_gather_op = OpDef(
     touches=READS,
     reads_as=gather_op,
     batching=Batching(Batching.LEADING.build, _gathers_rows),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -383,7 +383,7 @@ one_hot_op = OpDef(
     host_args=("depth",),
     grad=NO_GRADIENT,
     batching=Batching.ALONG_AXIS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
+from flowbook.graph.definition.inference import constant_value, shape_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
@@ -125,7 +125,7 @@ gather_nd_op = OpDef(
         ),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -265,7 +265,7 @@ tensor_scatter_nd_update = OpDef(
     infer=_updated_shape,
     kernel=_update,
     grad=_update_gradient,
-    cost=no_flops,
+    only_moves=True,
     function="tensor_scatter_nd_update",
     doc="""A tensor with parts of it replaced; of parts named twice the last wins.
 
@@ -309,7 +309,7 @@ update_gradient_op = OpDef(
         tensor_scatter_nd_update(zeros_like_op(op.inputs[0]), op.inputs[1], dz),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

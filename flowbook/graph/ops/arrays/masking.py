@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
-from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
+from flowbook.graph.definition.inference import constant_value, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, as_dtype
 from flowbook.graph.model.dtypes import bool as bool_
@@ -66,7 +66,7 @@ boolean_mask_op = OpDef(
         ),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -123,7 +123,7 @@ boolean_mask_gradient_op: OpDef = OpDef(
         None,
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

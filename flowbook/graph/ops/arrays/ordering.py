@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import halvings, no_flops, shape_from
+from flowbook.graph.definition.inference import halvings, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -162,7 +162,7 @@ take_along_axis_op = OpDef(
         ),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -188,5 +188,5 @@ take_along_axis_gradient_op: OpDef = OpDef(
         None,
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value, halvings, no_flops
+from flowbook.graph.definition.inference import constant_value, halvings
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
@@ -138,7 +138,7 @@ unravel_index_op = OpDef(
     infer=_unravelled_shape,
     kernel=_unravelled,
     host_args=("dims",),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.batching import Batch, Batched, Batching
-from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
+from flowbook.graph.definition.inference import constant_value, known_elements
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -96,7 +96,7 @@ tile_op = OpDef(
     host_args=("multiples",),
     grad=_tile_gradient,
     batching=Batching(_tiled_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -170,7 +170,7 @@ repeat_op: OpDef = OpDef(
     infer=_repeated_shape,
     kernel=_repeat,
     grad=_repeat_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.graph.definition.axes import all_in_range, as_axis, axes_or_tensor, in_range
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -42,7 +42,7 @@ reverse_op: OpDef = OpDef(
     aliases={0: 0},
     axes="axis",
     batching=Batching.ALONG_AXIS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -127,7 +127,7 @@ reverse_sequence_op: OpDef = OpDef(
         ),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -193,7 +193,7 @@ roll_op: OpDef = OpDef(
     host_args=("shift",),
     grad=lambda op, dy: (_rolled_back(op, dy), None),
     axes="axis",
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -52,7 +51,8 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
-        cost=flops_of_value if ufunc else no_flops,
+        only_moves=not ufunc,
+        cost=flops_of_value if ufunc else None,
     )
 
 

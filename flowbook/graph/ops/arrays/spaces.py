@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -112,7 +112,7 @@ space_to_depth_op: OpDef = OpDef(
     kernel=_space_to_depth,
     grad=lambda op, dy: depth_to_space_op(dy, **op.attributes),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 depth_to_space_op: OpDef = OpDef(
@@ -124,7 +124,7 @@ depth_to_space_op: OpDef = OpDef(
     kernel=_depth_to_space,
     grad=lambda op, dy: space_to_depth_op(dy, **op.attributes),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -324,7 +324,7 @@ space_to_batch_nd: OpDef = OpDef(
     host_args=("block_shape", "paddings"),
     grad=_reversed_by(lambda: batch_to_space_nd),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     function="space_to_batch_nd",
     doc="""Blocks of the axes after the first, padded with zeros, as parts of the batch.
 
@@ -354,7 +354,7 @@ batch_to_space_nd: OpDef = OpDef(
     host_args=("block_shape", "crops"),
     grad=_reversed_by(lambda: space_to_batch_nd),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     function="batch_to_space_nd",
     doc="""Parts of the batch as blocks of the axes after it: reverses `space_to_batch_nd`.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
 from flowbook.graph.definition.batching import Batch, Batched, Batching
-from flowbook.graph.definition.inference import no_flops, shape_from
+from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -79,7 +79,7 @@ broadcast_to_op = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("input",),
     batching=Batching(_broadcast_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -136,7 +136,7 @@ broadcast_shape_op = OpDef(
     kernel=_joint,
     host_args=("shape_x", "shape_y"),
     computes_shapes=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -12,7 +12,7 @@ from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.arguments import constant_operation, value_of
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import no_flops, nothing, same_as_input
+from flowbook.graph.definition.inference import nothing, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import dtype_of, to_array
@@ -67,7 +67,7 @@ const = OpDef(
     kernel=lambda xp, value: xp.asarray(value),
     aliases=None,
     is_constant=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -128,7 +128,7 @@ placeholder_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": UNKNOWN},
     infer=lambda dtype, shape: shape,
     must_be_fed=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -187,7 +187,7 @@ default_op = OpDef(
     kernel=lambda xp, input: input,
     grad=lambda op, dy: dy,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -246,7 +246,7 @@ identity = OpDef(
     elements=lambda op, known: known(op.inputs[0]),
     grad_takes_slices=True,
     batching=Batching.ELEMENTWISE,
-    cost=no_flops,
+    only_moves=True,
     doc="""The same value, as an operation of its own.
 
     It can be named, placed, fed, fetched, and made to wait by control dependencies.
@@ -277,7 +277,7 @@ stop_gradient = OpDef(
     is_identity=True,
     batching=Batching.ELEMENTWISE,
     computes_shapes=True,
-    cost=no_flops,
+    only_moves=True,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
 )
@@ -300,7 +300,7 @@ prevent_gradient = OpDef(
     spreads_nonfinite=("input",),
     is_identity=True,
     batching=Batching.ELEMENTWISE,
-    cost=no_flops,
+    only_moves=True,
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
 
@@ -309,7 +309,7 @@ no_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    cost=no_flops,
+    only_moves=True,
     doc="Does nothing; control dependencies give it a meaning.",
 )
 
@@ -371,7 +371,7 @@ zeros_like_op = OpDef(
     grad=NO_GRADIENT,
     keeps_finite=True,
     batching=Batching.ELEMENTWISE,
-    cost=no_flops,
+    only_moves=True,
 )
 
 ones_like_op = OpDef(
@@ -383,5 +383,5 @@ ones_like_op = OpDef(
     grad=NO_GRADIENT,
     keeps_finite=True,
     batching=Batching.ELEMENTWISE,
-    cost=no_flops,
+    only_moves=True,
 )

@@ -13,7 +13,6 @@ from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import (
     constant_value,
     elementwise,
-    no_flops,
     shape_from,
 )
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -101,7 +100,7 @@ fill_op = OpDef(
     host_args=("dims",),
     computes_shapes=True,
     grad=lambda op, dy: (None, sum_op(dy)),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -343,7 +342,7 @@ eye_op = OpDef(
     kernel=_eye,
     host_args=("num_rows", "num_columns"),
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

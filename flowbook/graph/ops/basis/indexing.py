@@ -19,7 +19,6 @@ from flowbook.graph.definition.inference import (
     Elements,
     Known,
     constant_value,
-    no_flops,
     shape_from,
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
@@ -269,7 +268,7 @@ strided_slice_op = OpDef(
     computes_shapes=True,
     elements=_part_elements,
     batching=Batching(_part_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -318,5 +317,5 @@ strided_slice_gradient_op = OpDef(
         strided_slice_op(dz, list(op.inputs[2:]), key=op.attributes["key"]),
         *(None,) * (len(op.inputs) - 1),
     ),
-    cost=no_flops,
+    only_moves=True,
 )

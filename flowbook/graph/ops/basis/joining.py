@@ -14,7 +14,6 @@ from flowbook.graph.definition.inference import (
     Elements,
     Known,
     constant_value,
-    no_flops,
     shape_from,
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
@@ -100,7 +99,7 @@ concat_op = OpDef(
     elements=_concatenated_elements,
     axis="axis",
     batching=JOINED,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -158,7 +157,7 @@ concat_gradient_op: OpDef[list[Tensor]] = OpDef(
     ),
     axis="axis",
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -224,7 +223,7 @@ split_op: OpDef[list[Tensor]] = OpDef(
     axis="axis",
     aliases=None,
     batching=Batching.ALONG_AXIS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -268,7 +267,7 @@ split_by_op: OpDef[list[Tensor]] = OpDef(
     grad=lambda op, *dys: (concat_op(list(dys), axis=op.attributes["axis"]), None),
     axis="axis",
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -378,7 +377,7 @@ stack_op = OpDef(
     computes_shapes=True,
     elements=_stacked_elements,
     batching=JOINED,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -432,7 +431,7 @@ unstack_op: OpDef[list[Tensor]] = OpDef(
     grad=lambda op, *dys: stack_op(list(dys), axis=op.attributes["axis"]),
     aliases=None,
     batching=Batching.ALONG_AXIS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

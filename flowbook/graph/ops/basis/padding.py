@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.batching import Batch, Batched, Batching
-from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
+from flowbook.graph.definition.inference import constant_value, known_elements
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
@@ -93,7 +93,7 @@ slice_op = OpDef(
     grad=_slice_gradient,
     aliases={0: 0},
     computes_shapes=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -186,7 +186,7 @@ pad_op = OpDef(
     host_args=("paddings",),
     grad=_pad_gradient,
     batching=Batching(_padded_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -247,7 +247,7 @@ mirror_pad_op: OpDef = OpDef(
         None,
     ),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowbook.graph.definition.axes import axes_or_tensor, in_range
 from flowbook.graph.definition.batching import Batch, Batched, Batching
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -48,7 +47,7 @@ invert_permutation = OpDef(
     I=INDICES,
     infer=_permutation_shape,
     kernel=_inverted,
-    cost=no_flops,
+    only_moves=True,
     doc="""The permutation that undoes another: `y[x[i]] = i`.
 
     Args:
@@ -116,7 +115,7 @@ transpose_op = OpDef(
     spreads_nonfinite=("a",),
     axes="perm",
     batching=Batching(_transposed_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

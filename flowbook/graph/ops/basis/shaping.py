@@ -15,7 +15,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor
 from flowbook.graph.definition.batching import Batch, Batched, Batching, shifted
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
+from flowbook.graph.definition.inference import constant_value, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, as_dtype, int32
@@ -109,7 +109,7 @@ shape_op = OpDef(
     grad=NO_GRADIENT,
     elements=lambda op, known: op.inputs[0].shape.dims,
     batching=Batching(_shape_of_each, is_alike=True),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -155,7 +155,7 @@ size_op = OpDef(
     kernel=lambda xp, input, out_type: xp.asarray(input.size, out_type.numpy),
     grad=NO_GRADIENT,
     elements=lambda op, known: (op.inputs[0].shape.size,),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -203,7 +203,7 @@ rank_op = OpDef(
     kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
     elements=lambda op, known: (op.inputs[0].shape.rank,),
     batching=Batching(_rank_of_each, is_alike=True),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -317,7 +317,7 @@ reshape_op: OpDef = OpDef(
     spreads_nonfinite=("tensor",),
     computes_shapes=True,
     batching=Batching(_reshaped_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -372,7 +372,7 @@ expand_dims_op = OpDef(
     computes_shapes=True,
     axes="axis",
     batching=Batching.ALONG_AXIS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -442,7 +442,7 @@ squeeze_op = OpDef(
     computes_shapes=True,
     axes="axis",
     batching=Batching(_squeezed_for_all),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

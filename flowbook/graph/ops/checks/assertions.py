@@ -13,7 +13,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -92,7 +92,7 @@ assert_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     host_args=("condition",),
     touches=ASSERTS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

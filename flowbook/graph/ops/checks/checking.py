@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import within
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
+from flowbook.graph.definition.inference import elementwise, nothing, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -88,7 +88,7 @@ ensure_shape_op = OpDef(
     grad=lambda op, dy: dy,
     aliases={0: 0},
     spreads_nonfinite=("x",),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -123,7 +123,7 @@ set_shape_op = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("x",),
     vouches=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -180,5 +180,5 @@ check_finite_op: OpDef[Operation] = OpDef(
     attributes={"checked": REQUIRED, "nodes": ()},
     infer=nothing,
     kernel=_check_finite,
-    cost=no_flops,
+    only_moves=True,
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -84,7 +83,7 @@ assert_shapes_op: OpDef[Operation] = OpDef(
     kernel=_check,
     kinds=HOST,
     touches=ASSERTS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

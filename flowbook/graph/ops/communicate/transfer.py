@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from flowbook.graph.definition.async_context import AsyncContext
-from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.operation import Operation
@@ -47,7 +47,7 @@ send_op: OpDef[Operation] = OpDef(
     infer=nothing,
     kernel=_sent,
     sees_dead=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 receive_op: OpDef = OpDef(
@@ -63,7 +63,7 @@ receive_op: OpDef = OpDef(
     infer=lambda port, key, source, dtype, on_host, may_be_dead: UNKNOWN,
     kernel=_received,
     is_async=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 truncate_op: OpDef = OpDef(
@@ -71,7 +71,7 @@ truncate_op: OpDef = OpDef(
     "value: float32 -> bits: uint16",
     infer=lambda value: value.shape,
     kernel=truncated,
-    cost=no_flops,
+    only_moves=True,
 )
 
 fill_op: OpDef = OpDef(
@@ -79,7 +79,7 @@ fill_op: OpDef = OpDef(
     "bits: uint16 -> value: float32",
     infer=lambda bits: bits.shape,
     kernel=filled,
-    cost=no_flops,
+    only_moves=True,
 )
 
 # What decides what a kernel computes, such as a shape, is wanted in host memory.
@@ -90,5 +90,5 @@ fetch_op: OpDef = OpDef(
     infer=lambda port, value: value.shape,
     kernel=lambda xp, port, value: port.fetch(value),
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )

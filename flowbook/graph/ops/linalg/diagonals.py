@@ -13,7 +13,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, settled
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import ZEROED
@@ -139,7 +138,7 @@ diag_part_op = OpDef(
     grad=_part_gradient,
     aliases={0: 0},
     batching=Batching.LEADING,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -261,7 +260,7 @@ diag_op = OpDef(
     kernel=_diag,
     grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"], align=op.attributes["align"]),
     batching=Batching.LEADING,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -343,7 +342,7 @@ set_diag_op: OpDef = OpDef(
     infer=_set_shape,
     kernel=_set,
     grad=_set_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -404,7 +403,7 @@ band_part_op: OpDef = OpDef(
     infer=_band_shape,
     kernel=_band_part,
     grad=lambda op, dy: band_part_op(dy, **op.attributes),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -456,7 +455,7 @@ diag: OpDef = OpDef(
     infer=_tensor_diag_shape,
     kernel=_tensor_diag,
     grad=lambda op, dy: diag_part(dy),
-    cost=no_flops,
+    only_moves=True,
     doc="""A tensor [*s, *s] with a tensor [*s] on its diagonal and zeros elsewhere.
 
     Of a vector it is the diagonal matrix. For a batch of them there is `matrix_diag`.
@@ -499,7 +498,7 @@ diag_part: OpDef = OpDef(
     kernel=_tensor_diag_part,
     grad=lambda op, dy: diag(dy),
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     doc="""The diagonal [*s] of a tensor [*s, *s].
 
     For a batch of matrices there is `matrix_diag_part`.

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import NUMBERS
@@ -405,7 +404,7 @@ einsum_diagonal_op = OpDef(
     infer=_diagonal_shape,
     kernel=_on_diagonal,
     grad=lambda op, dy: (_build(*_reversed(op), [dy]), None),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

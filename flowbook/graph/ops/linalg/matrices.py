@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import MOVABLE, complex64, complex128, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -141,7 +140,7 @@ matrix_transpose_op: OpDef = OpDef(
     grad=lambda op, dy: matrix_transpose_op(dy),
     aliases={0: 0},
     batching=Batching.LEADING,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

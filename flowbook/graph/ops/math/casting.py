@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.batching import Batching
-from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
+from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, REALS, SMALL_FLOATS, DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -132,7 +132,7 @@ bitcast_op = OpDef(
     kernel=_bitcast,
     grad=NO_GRADIENT,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 

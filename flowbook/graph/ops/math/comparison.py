@@ -9,7 +9,6 @@ import numpy as np
 from flowbook.graph.definition.inference import (
     broadcast_inputs,
     elementwise,
-    no_flops,
     same_as_input,
 )
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
@@ -145,7 +144,7 @@ true_indices = OpDef(
     T=(bool_, *NUMBERS),
     infer=_indices_shape,
     kernel=_true_indices,
-    cost=no_flops,
+    only_moves=True,
     doc="The indices of the elements that hold: what `where` gives without `x` and `y`.",
 )
 
@@ -249,6 +248,6 @@ row_condition_op = OpDef(
     infer=_row_shape,
     kernel=_as_rows,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     doc="What `where` makes of a condition where only the run knows whether it chooses rows.",
 )

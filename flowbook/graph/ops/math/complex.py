@@ -111,6 +111,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
         grad=grad,
         aliases=aliases,
         keeps_zeros=True,
+        only_moves=not flops,
         cost=elementwise(flops),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.inference import same_as_input
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.dtypes import FLOATS
@@ -16,7 +16,7 @@ penalty_op = OpDef(
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
     doc="A scalar to add to the loss, which `fb.layers.regularization_loss` finds by this mark.",
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import no_flops, uncounted
+from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -46,7 +46,7 @@ read_file_op = OpDef(
     kinds=HOST,
     touches=OUTSIDE,
     owns=FILES.name,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -83,7 +83,7 @@ write_file_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     touches=OUTSIDE,
     owns=FILES.name,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

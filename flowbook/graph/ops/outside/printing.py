@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
+from flowbook.graph.definition.inference import nothing, same_as_input, scalar
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE
@@ -48,7 +48,7 @@ format_op = OpDef(
     infer=scalar,
     kernel=_format,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -111,7 +111,7 @@ print_text_op: OpDef[Operation] = OpDef(
     kernel=_print_text,
     kinds=HOST,
     touches=OUTSIDE,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -215,7 +215,7 @@ print_op = OpDef(
     touches=OUTSIDE,
     owns="counter",
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 

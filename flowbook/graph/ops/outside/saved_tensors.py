@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidTypeError
@@ -38,7 +38,7 @@ save_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     touches=OUTSIDE,
     owns="checkpoint_files",
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -90,7 +90,7 @@ restore_op: OpDef[list[Tensor]] = OpDef(
     grad=NO_GRADIENT,
     touches=OUTSIDE,
     owns="checkpoint_files",
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
+from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, Built, OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, uint8
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -65,7 +65,7 @@ scalar_op = OpDef(
     # A float64 scalar is returned as it came.
     aliases={0: 0},
     summary="scalar",
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -283,7 +283,7 @@ text_op = OpDef(
     kinds=HOST,
     aliases={0: 0},
     summary="text",
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -18,7 +18,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import (
     ACCUMULATOR,
     SPARSE_ACCUMULATOR,
-    waits_for,
+    TAKES,
+    WAITS,
 )
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.cast import cast
@@ -79,7 +80,7 @@ take_op: OpDef = waiting_op(
     infer=_taken_shape,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
     host_args=("num_required",),
-    touches=waits_for("AccumulatorApply", takes=True),
+    touches=TAKES,
     cost=uncounted,
     kinds=None,
 )
@@ -92,7 +93,7 @@ sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
     infer=_taken_rows,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
     host_args=("num_required",),
-    touches=waits_for("SparseAccumulatorApply", takes=True),
+    touches=TAKES,
     cost=uncounted,
 )
 
@@ -107,6 +108,7 @@ set_step_op: OpDef[Operation] = waiting_op(
     "AccumulatorSetStep",
     "accumulator: resource, step: int64 ->",
     kernel=lambda context, accumulator, step: accumulator.set_step(context, step),
+    touches=WAITS,
     host_args=("step",),
     kinds=None,
 )

@@ -13,7 +13,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import BARRIER, waits_for
+from flowbook.graph.model.touch import BARRIER, TAKES
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
@@ -47,7 +47,7 @@ take_many_op: OpDef[tuple[Tensor, ...]] = waiting_op(
         context, num_elements, allow_small_batch
     ),
     host_args=("num_elements",),
-    touches=waits_for("BarrierInsertMany", "BarrierClose", takes=True),
+    touches=TAKES,
 )
 
 close_op: OpDef[Operation] = waiting_op(

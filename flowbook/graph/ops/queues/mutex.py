@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.inference import nothing, scalar
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import ENDS_WAITS, MUTEX, waits_for
+from flowbook.graph.model.touch import ENDS_WAITS, HOLDS, MUTEX
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
 from flowbook.graph.ops.queues.waiting_ops import owning_op, waiting_op
 
@@ -24,7 +24,7 @@ acquire_op: OpDef = waiting_op(
     "mutex: resource -> holding: variant",
     infer=scalar,
     kernel=lambda context, mutex: mutex.acquire(context),
-    touches=waits_for("MutexRelease", holds=True),
+    touches=HOLDS,
 )
 
 release_op: OpDef[Operation] = OpDef(
@@ -34,7 +34,7 @@ release_op: OpDef[Operation] = OpDef(
     kernel=lambda xp, mutex, holding: mutex.release(holding),
     kinds=HOST,
     touches=ENDS_WAITS,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import constant_value, no_flops, scalar
+from flowbook.graph.definition.inference import constant_value, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -210,7 +210,7 @@ select_op = OpDef(
     host_args=("index",),
     grad=NO_GRADIENT,
     aliases=None,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, init_scope
-from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.ancestors import ancestors
@@ -35,7 +35,7 @@ queue_runner_op: OpDef[Operation] = OpDef(
     kernel=lambda xp, queue: (),
     kinds=HOST,
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

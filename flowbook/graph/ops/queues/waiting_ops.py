@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.inference import nothing, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.touch import ENDS_WAITS, READS, ResourceKind, Touch
 
@@ -27,7 +27,7 @@ def owning_op(type: str, kind: ResourceKind, **attributes: Any) -> OpDef:
         attributes={**attributes, "shared_name": ""},
         infer=scalar,
         owns=kind.name,
-        cost=no_flops,
+        only_moves=True,
     )
 
 
@@ -49,6 +49,7 @@ def waiting_op(
         kernel=kernel,
         touches=touches,
         is_async=True,
+        only_moves="cost" not in others,
         **{**_COMMON, "infer": nothing, **others},
     )
 
@@ -68,8 +69,9 @@ def looking_op(type: str, signature: str, kernel: Any, **others: Any) -> OpDef[A
         kernel=kernel,
         touches=READS,
         needs_value=False,
+        only_moves=True,
         **{**_COMMON, "infer": scalar, **others},
     )
 
 
-_COMMON: dict[str, Any] = {"kinds": HOST, "grad": NO_GRADIENT, "aliases": {}, "cost": no_flops}
+_COMMON: dict[str, Any] = {"kinds": HOST, "grad": NO_GRADIENT, "aliases": {}}

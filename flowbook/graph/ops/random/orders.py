@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops, same_as_input
+from flowbook.graph.definition.inference import constant_value, same_as_input
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -41,7 +41,7 @@ shuffle_op = drawing_op(
     infer=same_as_input,
     kernel=_shuffle,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -79,7 +79,7 @@ stateless_shuffle_op = OpDef(
     kinds=HOST,
     host_args=("seed",),
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

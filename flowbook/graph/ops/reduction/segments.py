@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -415,7 +415,7 @@ unsorted_segment_take = OpDef(
         unsorted_segment_sum(dy, op.inputs[1], strided_slice(shape_op(op.inputs[0]), 0)),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
     doc="The segment of each row, zeros for negative ids: the gradient of `unsorted_segment_sum`.",
 )
 

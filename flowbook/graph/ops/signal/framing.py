@@ -9,7 +9,7 @@ from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, NUMBERS
@@ -115,7 +115,7 @@ frame_op: OpDef = OpDef(
     kernel=_framed,
     host_args=("frame_length",),
     grad=lambda op, dy: (overlap_and_add_op(dy, _last(op.inputs[0]), **op.attributes), None),
-    cost=no_flops,
+    only_moves=True,
 )
 
 overlap_and_add_op: OpDef = OpDef(

@@ -14,7 +14,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import elementwise, no_flops
+from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -97,7 +97,7 @@ sparse_union: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_union_shapes,
     kernel=_union,
     host_args=("a_shape", "b_shape"),
-    cost=no_flops,
+    only_moves=True,
     doc="The indices of two sparse tensors in row-major order, and which of them each element has.",
 )
 
@@ -362,7 +362,7 @@ sparse_row_segments = OpDef(
     infer=_row_segments_shape,
     kernel=_row_segments,
     host_args=("dense_shape",),
-    cost=no_flops,
+    only_moves=True,
     doc="Numbers, counted from 0 without gaps, of what differs in all but the last dimension.",
 )
 

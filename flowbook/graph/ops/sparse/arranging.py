@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import int64
@@ -82,7 +82,7 @@ sparse_order = OpDef(
     infer=_place_count,
     kernel=_order,
     host_args=("dense_shape",),
-    cost=no_flops,
+    only_moves=True,
     doc="The places of indices in row-major order; of equal ones, in their own order.",
 )
 
@@ -199,7 +199,7 @@ sparse_reshape: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_reshaped_shapes,
     kernel=_reshape,
     host_args=("dense_shape", "new_shape"),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

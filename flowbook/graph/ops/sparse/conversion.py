@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import no_flops, shape_from
+from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
@@ -70,7 +70,7 @@ sparse_take = OpDef(
         unsorted_segment_sum(dy, op.inputs[1], strided_slice(shape_op(op.inputs[0]), 0)),
         None,
     ),
-    cost=no_flops,
+    only_moves=True,
     doc="Elements by their places, which an operation found; unlike `gather`'s gradient, dense.",
 )
 
@@ -127,7 +127,7 @@ sparse_pick = OpDef(
     kernel=_pick,
     host_args=("dense_shape",),
     grad=_pick_gradient,
-    cost=no_flops,
+    only_moves=True,
     doc="The elements of a dense tensor, broadcast to the dense shape, at a sparse one's indices.",
 )
 
@@ -239,7 +239,7 @@ sparse_to_dense: OpDef = OpDef(
     kernel=_to_dense,
     host_args=("dense_shape",),
     grad=_to_dense_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -307,7 +307,7 @@ dense_to_sparse: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_nonzero_shapes,
     kernel=_nonzero,
     grad=_nonzero_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

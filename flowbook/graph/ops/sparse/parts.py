@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -78,7 +78,7 @@ sparse_slice: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_sliced_shapes,
     kernel=_slice,
     host_args=("dense_shape", "start", "size"),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -222,7 +222,7 @@ sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
     infer=_joined_shapes,
     kernel=_joined,
     host_args=("dense_shapes",),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.dtypes import bool as bool_
@@ -56,7 +56,7 @@ sparse_kept = OpDef(
     T=MOVABLE,
     infer=_kept_places,
     kernel=_kept,
-    cost=no_flops,
+    only_moves=True,
     doc="The places of the values for which a vector is true.",
 )
 
@@ -101,7 +101,7 @@ sparse_mask = OpDef(
     I=INDICES,
     infer=_some_places,
     kernel=_masked,
-    cost=no_flops,
+    only_moves=True,
     doc="The places of the indices that are not among others.",
 )
 
@@ -169,7 +169,7 @@ sparse_fill_empty_rows: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_filled_shapes,
     kernel=_fill_empty_rows,
     host_args=("dense_shape",),
-    cost=no_flops,
+    only_moves=True,
     doc="""Indices with one added in each row without, and the places of the values.
 
     The place after the last value stands for the default.
@@ -221,7 +221,7 @@ sparse_bounds = OpDef(
     "indices: int64 -> dense_shape: int64",
     infer=lambda indices: Shape.of((rank_of(indices),)),
     kernel=_bounds,
-    cost=no_flops,
+    only_moves=True,
     doc="The smallest dense shape that indices lie in.",
 )
 
@@ -257,7 +257,7 @@ sparse_reset_shape = OpDef(
     kernel=_reset,
     host_args=("dense_shape", "new_shape"),
     aliases={0: 1},
-    cost=no_flops,
+    only_moves=True,
     doc="The new dense shape, which is seen to be nowhere smaller.",
 )
 

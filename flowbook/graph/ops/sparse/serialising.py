@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, DType, as_dtype, string
 from flowbook.graph.model.errors import DataLossError, InvalidArgumentError
@@ -58,7 +57,7 @@ serialize_op = OpDef(
     infer=_number_of_rows,
     kernel=_serialize,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -120,7 +119,7 @@ deserialize_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     kernel=_deserialize,
     kinds=HOST,
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

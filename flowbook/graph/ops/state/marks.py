@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from flowbook.graph.building.scopes import control_dependencies
-from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.mark_types import TRAINING_MARK, UPDATE_MARK
@@ -23,7 +23,7 @@ mark_update_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -70,7 +70,7 @@ mark_training_op: OpDef[Operation] = OpDef(
     "->",
     infer=nothing,
     kernel=lambda xp: (),
-    cost=no_flops,
+    only_moves=True,
 )
 
 

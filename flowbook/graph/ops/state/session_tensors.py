@@ -14,7 +14,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import device, init_scope, name_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.inference import nothing, scalar
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import MOVABLE, DType, as_dtype
@@ -120,7 +120,7 @@ kept_tensors_op = OpDef(
     attributes={"shared_name": REQUIRED},
     infer=scalar,
     owns=SESSION_TENSORS.name,
-    cost=no_flops,
+    only_moves=True,
 )
 
 get_handle_op = OpDef(
@@ -132,7 +132,7 @@ get_handle_op = OpDef(
     touches=WRITES,
     needs_value=False,
     fetched_as=lambda handle: TensorHandle(int(handle)),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -152,7 +152,7 @@ get_tensor_op = OpDef(
     touches=READS,
     needs_value=False,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 delete_tensor_op: OpDef[Operation] = OpDef(
@@ -163,7 +163,7 @@ delete_tensor_op: OpDef[Operation] = OpDef(
     host_args=("handle",),
     touches=WRITES,
     needs_value=False,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

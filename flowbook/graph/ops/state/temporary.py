@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, as_dtype
 from flowbook.graph.model.errors import (
@@ -37,7 +36,7 @@ temporary_variable_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": REQUIRED, "var_name": REQUIRED},
     infer=_one_shape,
     kernel=lambda xp, dtype, shape: xp.zeros(shape.dims, dtype.numpy),
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -122,7 +121,7 @@ destroy_temporary_op = OpDef(
     kernel=lambda xp, ref: ref,
     grad=lambda op, dy: dy,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 _STATES = (temporary_variable_op, write_temporary_op)

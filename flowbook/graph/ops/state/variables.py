@@ -18,7 +18,7 @@ from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import device, init_scope, name_scope, within
 from flowbook.graph.definition.arguments import value_of
-from flowbook.graph.definition.inference import no_flops, scalar
+from flowbook.graph.definition.inference import scalar
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
@@ -44,7 +44,7 @@ variable_op = OpDef(
     attributes={**TYPED, "trainable": True, "initial_digest": ""},
     infer=scalar,
     owns=VARIABLE.name,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -63,7 +63,7 @@ read_variable = OpDef(
     reads_as=identity,
     aliases={0: 0},
     grad_takes_slices=True,
-    cost=no_flops,
+    only_moves=True,
 )
 
 is_initialized_op = OpDef(
@@ -73,7 +73,7 @@ is_initialized_op = OpDef(
     kernel=lambda xp, variable: xp.asarray(variable.is_initialized),
     touches=READS,
     needs_value=False,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -96,7 +96,7 @@ assign_op = OpDef(
     touches=WRITES,
     needs_value=False,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 

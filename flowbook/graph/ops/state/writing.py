@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, SMALL, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -18,7 +17,13 @@ from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import WRITES
-from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
+from flowbook.graph.ops.basis.indexing import (
+    Key,
+    encoded,
+    indexed_shape,
+    place_of,
+    strided_slice_op,
+)
 from flowbook.graph.ops.state.temporary import is_temporary, write_temporary
 from flowbook.graph.ops.state.variables import (
     TYPED,
@@ -102,7 +107,8 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
-        cost=flops_of_value if ufunc else no_flops,
+        only_moves=not ufunc,
+        cost=flops_of_value if ufunc else None,
     )
 
 
@@ -153,7 +159,7 @@ assign_slice_op = OpDef(
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -203,7 +209,7 @@ def assign(ref: Any, value: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.assign(v[1:], [5, 7])))
     [1 5 7]
     """
-    part = ref.op if isinstance(ref, Tensor) and ref.op.type == "StridedSlice" else None
+    part = ref.op if isinstance(ref, Tensor) and ref.op.op_def is strided_slice_op else None
     if part is not None and part.inputs[0].op.op_def is read_variable:
         variable = part.inputs[0].op.inputs[0].op.variable
         how: dict[str, Any] = {"name": name, "key": part.attributes["key"]}
@@ -315,7 +321,7 @@ count_up_to_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

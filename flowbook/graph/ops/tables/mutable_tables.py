@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.inference import nothing, scalar
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INTS, REALS, DType, as_dtype, string
@@ -36,7 +36,7 @@ _VALUES = (*REALS, bool_, string)
 _COMMON: dict[str, Any] = {
     "kinds": HOST,
     "grad": NO_GRADIENT,
-    "cost": no_flops,
+    "only_moves": True,
     "needs_value": False,
 }
 
@@ -51,7 +51,7 @@ table_op = OpDef(
     },
     infer=scalar,
     owns=HASH_TABLE.name,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.inference import same_as_input
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INTS, NUMBERS, DType, as_dtype, float32, float64
 from flowbook.graph.model.dtypes import bool as bool_
@@ -34,7 +34,7 @@ def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: A
         kernel=kernel,
         kinds=HOST,
         grad=NO_GRADIENT,
-        cost=no_flops,
+        only_moves=True,
     )
 
 
@@ -163,7 +163,7 @@ as_string_op = OpDef(
     infer=_written_shape,
     kernel=_as_string,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -221,7 +221,7 @@ hash_bucket_fast_op = OpDef(
         lambda text: fingerprint(text) % num_buckets, input, dtype=np.int64
     ),
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -255,7 +255,7 @@ hash_bucket_strong_op = OpDef(
     infer=_check_buckets,
     kernel=_strong,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -364,7 +364,7 @@ decode_raw_op = OpDef(
     kernel=_decode_raw,
     kinds=HOST,
     grad=NO_GRADIENT,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

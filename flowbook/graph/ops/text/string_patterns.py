@@ -16,7 +16,7 @@ import numpy as np
 import re2
 
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -138,7 +138,7 @@ regex_replace_op = OpDef(
     infer=_replaced_shape,
     kernel=_regex_replace,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -185,7 +185,7 @@ regex_full_match = OpDef(
     infer=_matched_shape,
     kernel=_regex_full_match,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
     doc="""Whether a regular expression matches strings from their beginnings to their ends.
 
     The pattern is a string scalar in the syntax of RE2; see `regex_replace`.
@@ -242,7 +242,7 @@ split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     infer=_split_shape,
     kernel=_split,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
-from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.inference import same_as_input
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -56,7 +56,7 @@ join_op = OpDef(
     infer=_joined_shape,
     kernel=_join,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -109,7 +109,7 @@ reduce_join_op = OpDef(
     kernel=_reduce_join,
     kinds=HOST,
     axes="axis",
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -168,7 +168,7 @@ length_op = OpDef(
     infer=_length_shape,
     kernel=_length,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -213,7 +213,7 @@ substr_op = OpDef(
     infer=_part_shape,
     kernel=_substr,
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
@@ -270,7 +270,7 @@ lower = OpDef(
     infer=_cased_shape,
     kernel=_cased("lower"),
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
     function="lower",
     doc="""Strings with small letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
 )
@@ -282,7 +282,7 @@ upper = OpDef(
     infer=_cased_shape,
     kernel=_cased("upper"),
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
     function="upper",
     doc="""Strings with capital letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
 )
@@ -293,7 +293,7 @@ strip = OpDef(
     infer=same_as_input,
     kernel=lambda xp, input: mapped(bytes.strip, input),
     kinds=HOST,
-    cost=no_flops,
+    only_moves=True,
     function="strip",
     doc="Strings without white space at their beginnings and ends.",
 )

@@ -131,7 +131,7 @@ def _chosen(
 def _flops(op: Operation) -> int:
     """Two for each element of each window."""
     height, width, _ = op.inputs[1].shape.dims or (None, None, None)
-    outputs = op.inputs[2] if op.type == "Dilation2DGrad" else op.outputs[0]
+    outputs = op.inputs[2] if op.op_def is dilation_gradient_op else op.outputs[0]
     return 2 * (outputs.shape.size or 0) * (height or 0) * (width or 0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import no_flops, shape_from
+from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, ZEROED
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -62,7 +62,7 @@ extract_patches_op = OpDef(
     infer=_patches_shape,
     kernel=_extract,
     grad=_patches_gradient,
-    cost=no_flops,
+    only_moves=True,
 )
 
 
