@@ -303,7 +303,7 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        " or self.feeding.of(operation)",
+        " or self._feeding.of(operation)",
         "",
         ("cells/test_queues.py",),
     ),
@@ -880,8 +880,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "if self._placing.moves == moves:",
-        "if self._placing.moves >= moves:",
+        "if self.placer.moves == moves:",
+        "if self.placer.moves >= moves:",
         ("exec/session/test_replace.py",),
     ),
     Change(
