@@ -17,6 +17,7 @@ from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.parts.joint import Joint
+from flowbook.exec.engine.runnable import Runnable
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.local.exhausted import holders
@@ -138,7 +139,7 @@ class LocalMaster:
                 programs.add(key, found, kept, None if instruments else growing)
             return found
 
-    def _runner(self, prepared: Prepared, begun: Runner | Joint | None) -> Runner | Joint:
+    def _runner(self, prepared: Prepared, begun: Runnable[Any] | None) -> Runnable[Any]:
         for operation in prepared.stateful:
             if operation.key is not None:
                 self.resources.watch(operation, operation.key)
@@ -147,7 +148,8 @@ class LocalMaster:
         overseers = [Waits(prepared, self._feeding, i) for i in range(len(program.parts))]
         if program.is_parted:
             return Joint(program, devices, self._engine, is_late, instruments, overseers)
-        assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
+        # What it grew from lies on one device too.
+        assert begun is None or isinstance(begun, Runner)
         device = devices[program.parts[0].device]
         return Runner(program, device, self._engine, is_late, instruments, begun, overseers[0])
 
@@ -210,7 +212,7 @@ class LocalMaster:
                 with self._programs.lock:
                     self._programs.drop((signature, ()))
 
-    def begin(self, prepared: Prepared) -> LocalPartialStep:
+    def begin(self, prepared: Prepared) -> LocalPartialStep[Any]:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
         prepared, kept = self._initialized(prepared, (), None)
         return LocalPartialStep(prepared, kept.runner, self.error_of)
