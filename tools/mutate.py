@@ -305,7 +305,7 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        " or self.feeding.of(operation)",
+        " or self._feeding.of(operation)",
         "",
         ("cells/test_queues.py",),
     ),
@@ -457,6 +457,12 @@ CHANGES = (
         (AT_ONCE,),
     ),
     Change("exec/engine/runner.py", "self._untried -= 1", "pass", (AT_ONCE,)),
+    Change(
+        "exec/engine/runner.py",
+        "self.stage = max(self.stage, stage)",
+        "self.stage = stage",
+        ("exec/engine/test_runner.py",),
+    ),
     Change("exec/resources/reader.py", "returned[:most]", "returned[:1]", (READERS,)),
     Change("exec/resources/reader.py", "left = returned[most:]", "left = ()", (READERS,)),
     Change(
@@ -882,8 +888,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "if self._placing.moves == moves:",
-        "if self._placing.moves >= moves:",
+        "if self.placer.moves == moves:",
+        "if self.placer.moves >= moves:",
         ("exec/session/test_replace.py",),
     ),
     Change(

@@ -1,12 +1,14 @@
-"""Who carries out what a session asks for: the protocol.
+"""Who carries out what a session asks for: the protocols.
 
-A session holds what `prepare` gave, and knows nothing of what stands behind it.
+A `Master` runs steps: `prepare` gives a handle, which `run` and `begin` take. A session holds it,
+and knows nothing of what stands behind it. What else a session may be asked for, a master may
+offer: a `Placer`, the `Resources`, a `Monitor`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
@@ -21,6 +23,7 @@ from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
@@ -55,37 +58,19 @@ class PartialStep(Protocol):
         """End it: give the rest up, unless all that was wanted has been had."""
 
 
-class Master(Protocol):
-    """What a session needs of whoever runs its graph.
+class Placer(Protocol):
+    """Says and changes where operations run."""
 
-    Attributes:
-        graph: the graph.
-        feeding: what fills its queues.
-    """
-
-    graph: Graph
-    feeding: Feeding
-
-    @property
-    def drops(self) -> int:
-        """How many programs it has dropped, to make room or with what a cell redefined."""
-
-    def extend(self) -> None:
-        """Take what the graph gained, and drop what it lost, since the last time."""
-
-    def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
-        """A signature made ready to run, its program rewritten by instruments."""
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that operations run on."""
 
     def explain(
-        self,
-        signature: Signature,
-        shapes: Mapping[Tensor, Shape],
-        devices: Sequence[Device] | None = None,
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], devices: Sequence[Device] | None
     ) -> Explanation:
-        """The plan of a signature for these devices, or others; nothing is run or kept.
+        """The plan of a signature for these devices, or its own; nothing is run or kept.
 
         Raises:
-            InvalidArgumentError: as `prepare`.
+            InvalidArgumentError: as `Master.prepare`.
         """
 
     def search(
@@ -94,7 +79,7 @@ class Master(Protocol):
         """The plan of a signature as it is placed now, and those that a search finds, with names.
 
         Raises:
-            InvalidArgumentError: as `prepare`.
+            InvalidArgumentError: as `Master.prepare`.
         """
 
     def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
@@ -116,37 +101,18 @@ class Master(Protocol):
 
         Raises:
             InvalidArgumentError: if an operation cannot be where it should; nothing has moved then.
-            DeadlineExceededError: as `snapshot`; likewise.
+            DeadlineExceededError: if steps that write were under way until the deadline; likewise.
         """
 
-    def keeps(self, prepared: Prepared) -> bool:
-        """Whether what stands behind a prepared signature is still there."""
 
-    def run(
-        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
-    ) -> Sequence[Any]:
-        """Run one step; variables that it needs are initialised before.
-
-        Raises:
-            OpError: what an operation raised; it names the operation and its line.
-        """
-
-    def look(
-        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
-    ) -> Sequence[Any]:
-        """Run one step as `run` does, and initialise nothing."""
-
-    def begin(self, prepared: Prepared) -> PartialStep:
-        """Begin a step that goes on as late feeds arrive; variables are initialised before."""
+class Resources(Protocol):
+    """What a session's resources hold."""
 
     def values(self) -> Mapping[ResourceKey, Any]:
         """The values of the session's own variables now, by their keys; they stay as they are."""
 
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
-
-    def ran(self) -> Ran:
-        """What loops and branches did in the last run that had them."""
 
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from.
@@ -168,18 +134,103 @@ class Master(Protocol):
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
 
-    def waiters(self) -> Sequence[Waiter]:
-        """What waits now."""
+
+class Monitor(Protocol):
+    """Sees what goes on in the runs of a session."""
+
+    @property
+    def feeding(self) -> Feeding:
+        """What fills its queues."""
 
     @property
     def under_way(self) -> int:
         """How many of the steps that may wait are under way, those that fill queues among them."""
 
+    def waiters(self) -> Sequence[Waiter]:
+        """What waits now."""
+
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+
     def find(self, key: ResourceKey) -> Any:
         """The resource of a key if it exists already, or None."""
 
-    def list_devices(self) -> list[DeviceDescription]:
-        """The devices that operations run on."""
+
+class Master(Protocol):
+    """What a session needs of whoever runs its graph.
+
+    The keys of the variables that have values are in `graph.values.held_by(master)`.
+
+    Attributes:
+        graph: the graph.
+    """
+
+    graph: Graph
+
+    def extend(self) -> None:
+        """Take what the graph gained, and drop what it lost, since the last time."""
+
+    def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
+        """A signature made ready to run, its program rewritten by instruments."""
+
+    def keeps(self, prepared: Prepared) -> bool:
+        """Whether what stands behind a prepared signature is still there."""
+
+    @property
+    def drops(self) -> int:
+        """How many programs it has dropped, to make room or with what a cell redefined."""
+
+    def run(
+        self,
+        prepared: Prepared,
+        feeds: Sequence[Any],
+        deadline: float | None = None,
+        initializes: bool = True,
+    ) -> Sequence[Any]:
+        """Run one step.
+
+        Args:
+            prepared: what `prepare` gave; it is prepared again if it was dropped.
+            feeds: the fed values, in the order of the signature.
+            deadline: when to give up, on the clock of `time.monotonic`, or None.
+            initializes: whether variables that it needs are initialised before.
+
+        Raises:
+            OpError: what an operation raised; it names the operation and its line.
+        """
+
+    def begin(self, prepared: Prepared) -> PartialStep:
+        """Begin a step that goes on as late feeds arrive; variables are initialised before."""
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""
+
+    @property
+    def placer(self) -> Placer | None:
+        """Says and changes where operations run, if anything may."""
+
+    @property
+    def resources(self) -> Resources | None:
+        """Has what resources hold, if that may be asked for."""
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """Sees what goes on, if anything may."""
+
+
+Offer = TypeVar("Offer")
+
+
+def offered(offer: Offer | None, what: str) -> Offer:
+    """What a master offers besides running steps.
+
+    Args:
+        offer: that, or None.
+        what: what it is called in the error.
+
+    Raises:
+        UnimplementedError: if it does not.
+    """
+    if offer is None:
+        raise UnimplementedError(f"what runs the steps of this session offers no {what}")
+    return offer

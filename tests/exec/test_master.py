@@ -1,14 +1,8 @@
-"""What a session needs of its master: another one, written to the protocol alone, serves it.
-
-It runs nothing of the graph itself. Programs, and what became of steps, go through bytes to a
-runner that knows no operation, as they would go to another process.
-"""
+"""What a session needs of its master: another one, written to the protocols alone, serves it."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,240 +10,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.checkpoints.snapshot import Snapshot
-from flowbook.exec.devices.device import Device, DeviceDescription
-from flowbook.exec.devices.local import local_devices
-from flowbook.exec.engine.code.tally import Ran
-from flowbook.exec.engine.engine import Engine
-from flowbook.exec.engine.initialisation import Initialisation
-from flowbook.exec.engine.runner import Runner
-from flowbook.exec.feeding import Feeding
-from flowbook.exec.local.failed import located
-from flowbook.exec.local.partial_step import LocalPartialStep
-from flowbook.exec.local_master import LocalMaster
-from flowbook.exec.master import Master, PartialStep
-from flowbook.exec.placement.measurements import Measured
-from flowbook.exec.placement.search import Search
-from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
-from flowbook.exec.plan.explaining import explain
-from flowbook.exec.plan.explanation import Explanation
-from flowbook.exec.plan.failure import StepFailed
-from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.pipeline import Prepared, prepare
-from flowbook.exec.plan.replacing import Replacement
-from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store
-from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waiter
-from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import ResourceKey
-
-
-class FarMaster:
-    """A master whose runners get bytes; it notes what it is asked for."""
-
-    def __init__(self, graph: fb.Graph, auto_initialize: bool) -> None:
-        self.graph = graph
-        self.drops = 0
-        self.asked: list[str] = []
-        self.sent = 0
-        self.held = graph.values.held_by(self)
-        self.store = Store(entropy=3, on_value=self._note_value)
-        self._runners: dict[Prepared, Runner] = {}
-        self._prepared: dict[Any, Prepared] = {}
-        self._engine = Engine(self.store)
-        self._initialisation = Initialisation(self, auto_initialize)
-        self.feeding = Feeding(self)
-
-    def _note_value(self, key: ResourceKey, has_value: bool) -> None:
-        (self.held.add if has_value else self.held.discard)(key)
-
-    def extend(self) -> None:
-        self.asked.append("extend")
-        self._initialisation.extend()
-
-    def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
-        self.asked.append("prepare")
-        key = signature, tuple(instruments)
-        if key not in self._prepared:
-            prepared = prepare(signature, local_devices())
-            for instrument in instruments:
-                program = instrument.rewritten(prepared.program, any(signature.is_late))
-                prepared = replace(
-                    prepared, program=program, instruments=(*prepared.instruments, instrument)
-                )
-            data = encode(prepared.program)
-            self.sent += len(data)
-            self._runners[prepared] = Runner(
-                decode(data),
-                local_devices()[0],
-                self._engine,
-                signature.is_late,
-                instruments,
-            )
-            self._prepared[key] = prepared
-        return self._prepared[key]
-
-    def keeps(self, prepared: Prepared) -> bool:
-        return prepared in self._runners
-
-    def run(
-        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
-    ) -> Sequence[Any]:
-        self.asked.append("run")
-        self._initialise(prepared, feeds, deadline)
-        return self._step(prepared, lambda runner: runner.run(feeds, deadline))
-
-    def look(
-        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
-    ) -> Sequence[Any]:
-        self.asked.append("look")
-        return self._step(prepared, lambda runner: runner.run(feeds, deadline))
-
-    def run_initializers(
-        self, signature: Signature, feeds: Sequence[Any], deadline: float | None
-    ) -> None:
-        self.asked.append("initialise")
-        self._step(self.prepare(signature), lambda runner: runner.run(feeds, deadline))
-
-    def explain(
-        self,
-        signature: Signature,
-        shapes: Mapping[fb.Tensor, fb.Shape],
-        devices: Sequence[Device] | None = None,
-    ) -> Explanation:
-        self.asked.append("explain")
-        return explain(signature, shapes, devices or local_devices())
-
-    def search(
-        self, signature: Signature, shapes: Mapping[fb.Tensor, fb.Shape], search: Search
-    ) -> Sequence[tuple[str, Explanation]]:
-        self.asked.append("search")
-        return [("as it is", self.explain(signature, shapes))]
-
-    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
-        self.asked.append("learn")
-
-    @property
-    def moved(self) -> Mapping[Operation, str]:
-        return {}
-
-    def replace(
-        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
-    ) -> Replacement:
-        self.asked.append("replace")
-        return Replacement({}, [], 0)  # It has one device.
-
-    def begin(self, prepared: Prepared) -> FarStep:
-        self.asked.append("begin")
-        self._initialise(prepared, (), None)
-        return FarStep(self, prepared, self._runners[prepared])
-
-    def waiters(self) -> Sequence[Waiter]:
-        return self._engine.executions.waiters()
-
-    @property
-    def under_way(self) -> int:
-        return self._engine.executions.under_way
-
-    def find(self, key: ResourceKey) -> Any:
-        return self.store.find(key)
-
-    def values(self) -> dict[ResourceKey, Any]:
-        return {key: self.store.find(key).read() for key in self.held}
-
-    def take(self, values: Mapping[Operation, Any]) -> None:
-        for operation, value in values.items():
-            definition = Definition("variable", operation.attributes)
-            self.store.of(operation.key, definition).assign(value)
-
-    def snapshot(self, variables: Sequence[fb.Variable], deadline: float | None) -> Snapshot:
-        self.asked.append("snapshot")
-        self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
-        values = {v.op: self.store.find(v.op.key).read() for v in variables}
-        return Snapshot(values, dict.fromkeys(values, self.list_devices()[0].name), 3, {})
-
-    def put(self, snapshot: Snapshot, deadline: float | None) -> None:
-        self.asked.append("put")
-        self.take(snapshot.values)
-
-    def reset(self) -> None:
-        self.asked.append("reset")
-        self.store.reset()
-
-    def list_devices(self) -> list[DeviceDescription]:
-        return [DeviceDescription("/job:far/task:0/device:cpu:0", "cpu", None)]
-
-    def ran(self) -> Ran:
-        return self._engine.tallies.ran()
-
-    def close(self) -> None:
-        self.asked.append("close")
-        self._engine.executions.close()
-        self.feeding.close()
-        self.store.close()
-        self.graph.values.let_go(self)
-
-    def _initialise(self, prepared: Prepared, feeds: Sequence[Any], deadline: Any) -> None:
-        fed = prepared.signature.feeds
-        given = dict(zip(fed, feeds, strict=True)) if feeds else {}
-        self._initialisation.prepare_for(prepared.operations, fed, given, deadline)
-
-    def _step(self, prepared: Prepared, run: Callable[[Runner], Any]) -> Any:
-        try:
-            return run(self._runners[prepared])
-        except StepFailed as failed:
-            data = encode_failure(failed.failure)
-        raise located(decode_failure(data), prepared)
-
-
-class FarStep:
-    """A partial step of such a master."""
-
-    def __init__(self, master: FarMaster, prepared: Prepared, runner: Runner) -> None:
-        self._master = master
-        self._prepared = prepared
-        self._execution = runner.begin()
-
-    def feed(self, place: int, value: Any) -> None:
-        self._master.asked.append("feed")
-        self._execution.feed(self._runner.late_units[place], value)
-
-    @property
-    def _runner(self) -> Runner:
-        return self._master._runners[self._prepared]
-
-    def advance(self, places: Sequence[int], targets: Sequence[fb.Operation]) -> None:
-        def has_all() -> bool:
-            runner, execution = self._runner, self._execution
-            return all(runner.is_there(execution, place) for place in places) and all(
-                self.has_run(target) for target in targets
-            )
-
-        self._master._step(self._prepared, lambda runner: runner.advance(self._execution, has_all))
-
-    def fetched(self, place: int) -> Any:
-        return self._master._step(
-            self._prepared, lambda runner: runner.fetched(self._execution, place)
-        )
-
-    def has_run(self, operation: fb.Operation) -> bool:
-        nodes = self._prepared.program.parts[0].nodes
-        return all(
-            self._execution.has_run(index)
-            for index, node in enumerate(nodes)
-            if node.sources[:1] == (operation.id,)
-        )
-
-    def close(self, is_complete: bool) -> None:
-        self._execution.close(is_complete)
-
-
-class FarSession(fb.Session):
-    """A session on such a master."""
-
-    def _made_master(self, auto_initialize: bool, *_: Any) -> Master:
-        return FarMaster(self.graph, auto_initialize)
+from tests.exec.far_master import FarSession
 
 
 @pytest.fixture
@@ -258,27 +19,19 @@ def sess() -> Iterator[Any]:
         yield session
 
 
+class PlainSession(FarSession):
+    """A session on such a master that offers nothing besides running steps."""
+
+    def _made_master(self, *how: Any) -> Any:
+        master: Any = super()._made_master(*how)
+        master.resources = None
+        return master
+
+
 def asked(sess: Any) -> list[str]:
     """What the master was asked for since the last time."""
     found, sess._master.asked = sess._master.asked, []
     return found
-
-
-@pytest.mark.parametrize(
-    ("protocol", "kinds"),
-    [(Master, (LocalMaster, FarMaster)), (PartialStep, (LocalPartialStep, FarStep))],
-)
-def test_masters_have_what_the_protocol_says(protocol: type, kinds: Any) -> None:
-    wanted = {n: f for n, f in vars(protocol).items() if inspect.isfunction(f) and n[0] != "_"}
-    assert len(wanted) >= 5
-    for kind in kinds:
-        for name, function in wanted.items():
-            mine = inspect.signature(getattr(kind, name)).parameters
-            for parameter, declared in inspect.signature(function).parameters.items():
-                assert mine[parameter].replace(annotation="") == declared.replace(annotation="")
-            assert list(mine) == list(inspect.signature(function).parameters)
-    for master in (FarMaster(fb.Graph(), True), LocalMaster(fb.Graph(), True)):
-        assert {*Master.__annotations__} <= {*vars(master)}
 
 
 def test_checkpoints_are_a_masters_own_values(sess: Any, tmp_path: Path) -> None:
@@ -311,7 +64,6 @@ def test_runs(sess: Any) -> None:
         np.testing.assert_array_equal(found, [[2.0 + turn, 3.0 + turn], [1.0 + turn, 2.0 + turn]])
     assert asked(sess) == ["extend", "prepare", "run", "initialise", "prepare", *["run"] * 3]
     assert sess._master.sent > 0
-    assert sess.list_devices()[0].name == "/job:far/task:0/device:cpu:0"
     assert sess.graph.values.has_value(W.op)
     sess.close()
     assert asked(sess) == ["close"]
@@ -406,3 +158,53 @@ def test_what_it_runs_is_what_the_local_one_runs(sess: Any) -> None:
             found, expected = (s.run([loss, train, W], {x: data}) for s in (sess, other))
             assert found[0].tobytes() == expected[0].tobytes()
             assert found[2].tobytes() == expected[2].tobytes()
+
+
+def test_a_master_may_run_steps_and_nothing_else() -> None:
+    x = fb.placeholder(fb.float32, [], name="x")
+    W = fb.Variable(2.0, name="W")
+    y = fb.while_loop(lambda v: v < 10.0, lambda v: v * W, [x])[0]
+    with PlainSession() as sess:
+        with sess.trace() as trace:
+            assert sess.run(y, {x: 1.0}) == 16.0
+        assert "while/Mul" in {call.operation for call in trace.calls}
+        step = sess.partial_run([y, W], [x])
+        assert step.run(W) == 2.0
+        assert step.run(y, {x: 3.0}) == 12.0
+        assert sess.peek(y, {x: 5.0}) == 10.0
+        assert sess.trips == {}
+        assert not sess.has_values
+    assert sess.trips == {}
+
+
+def test_what_a_master_does_not_offer_is_said() -> None:
+    asking: dict[str, list[Callable[[Any], Any]]] = {
+        "choice of where operations run": [
+            lambda sess: sess.list_devices(),
+            lambda sess: sess.explain([]),
+            lambda sess: sess.replace({}),
+            lambda sess: sess.search_placement([]),
+        ],
+        "sight of what fills queues and waits": [
+            lambda sess: sess.pipeline(),
+            lambda sess: fb.train.start_queue_runners(sess),
+        ],
+        "access to what variables hold": [
+            lambda sess: sess.snapshot(),
+            lambda sess: sess.reset(),
+            lambda sess: sess.put(training().snapshot()),
+            lambda sess: sess.take_values(training()),
+        ],
+    }
+    with PlainSession() as sess:
+        for lack, asks in asking.items():
+            for ask in asks:
+                with pytest.raises(fb.errors.UnimplementedError, match=f"offers no {lack}"):
+                    ask(sess)
+
+
+def training() -> fb.Session:
+    """A session with a variable that has a value."""
+    sess = fb.Session()
+    sess.run(fb.Variable(1.0))
+    return sess

@@ -12,10 +12,11 @@ what its definition declares.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
+from enum import IntEnum
 from functools import cached_property, partial
 from typing import Any
 
@@ -62,12 +63,14 @@ _NAMED = 3
 _TO_WAIT = 20e-6
 
 
-class Stage(Enum):
-    """How far a program has come."""
+class Stage(IntEnum):
+    """How far a program has come: it has not run, has run checked, runs as generated code."""
 
-    NEW = "has not run"
-    CHECKED = "has run once, every kernel checked"
-    WRITTEN = "runs as generated code"
+    NEW, CHECKED, WRITTEN = range(3)
+
+
+# Held while one comes to a later stage, which it does twice in its life.
+_reaching = threading.Lock()
 
 
 class Runner:
@@ -261,15 +264,11 @@ class Runner:
         if self.stage is Stage.NEW:
             results = self.run_checked(feeds, deadline)
             # Only what has passed the checks runs without them from now on.
-            self.stage = Stage.CHECKED
+            self._reach(Stage.CHECKED)
             return results
-        if self._waits:
-            if self.stage is not Stage.WRITTEN:
-                self._asking = self._generate_asking()
-                self.stage = Stage.WRITTEN
-            return self.run_regions(feeds, deadline)
-        self.stage = Stage.WRITTEN
-        if self._lowered is None or len(self._segment.stretches) > 1:
+        if self.stage is Stage.CHECKED:
+            self.write()
+        if self._waits or self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(self._setting, with_deadline=False)
@@ -277,6 +276,17 @@ class Runner:
                 self._plain = self._step
             return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
+
+    def write(self) -> None:
+        """Have it run as generated code from now on, unchecked, as it does from its second run."""
+        if self._waits:
+            self._asking = self._generate_asking()
+        self._reach(Stage.WRITTEN)
+
+    def _reach(self, stage: Stage) -> None:
+        """Come to a stage, unless another thread has brought it further meanwhile."""
+        with _reaching:
+            self.stage = max(self.stage, stage)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
         """Run one step by the state machine, kernel by kernel: what a program means."""

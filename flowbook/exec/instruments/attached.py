@@ -126,7 +126,7 @@ class Tapped:
         self._extended: dict[tuple[Tap, ...], Prepared] = {}
 
     def run(self, plain: Prepared, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run one step; see `Master.run`."""
+        """Run one step; see `Run`."""
         begun = [(tap, tap.begin()) for tap in self._taps]
         due = tuple([tap for tap, take in begun if take is not None])
         if not due:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic
 
-from flowbook.exec.engine.parts.joint import Joint
-from flowbook.exec.engine.runner import Runner
+from flowbook.exec.engine.runnable import Runnable, Step
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.random_state import Draws
@@ -14,41 +13,45 @@ from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
 
 
-class LocalPartialStep:
+class LocalPartialStep(Generic[Step]):
     """A step under way in this process whose feeds arrive one by one; see `PartialStep`."""
 
     def __init__(
         self,
         prepared: Prepared,
-        runner: Runner | Joint,
+        runner: Runnable[Step],
         error_of: Callable[[Failure, Prepared], OpError],
     ) -> None:
         self._prepared = prepared
         self._error_of = error_of
-        # A step of its kind is what all that it does takes.
-        self._runner: Any = runner
-        self._execution: Any = runner.begin()
+        self._runner = runner
+        self._begun: Step | None = runner.begin()
         self._draws = Draws()
+
+    @property
+    def _step(self) -> Step:
+        assert self._begun is not None  # Whoever has closed it does not go on with it.
+        return self._begun
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
-        self._runner.feed(self._execution, place, value)
+        self._runner.feed(self._step, place, value)
 
     def advance(self, places: Sequence[int], targets: Sequence[Operation]) -> None:
         """See `PartialStep`."""
 
         def has_all() -> bool:
-            runner, execution = self._runner, self._execution
-            return all(runner.is_there(execution, place) for place in places) and all(
+            runner, step = self._runner, self._step
+            return all(runner.is_there(step, place) for place in places) and all(
                 self.has_run(target) for target in targets
             )
 
-        advance = self._draws.during, self._runner.advance, self._execution, has_all
+        advance = self._draws.during, self._runner.advance, self._step, has_all
         self._called(self._runner.whole.inside, None, *advance)
 
     def fetched(self, place: int) -> Any:
         """The value of the fetch of that place; None if it is not there yet."""
-        return self._called(self._runner.fetched, self._execution, place)
+        return self._called(self._runner.fetched, self._step, place)
 
     def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the step; its errors name the operation."""
@@ -64,14 +67,14 @@ class LocalPartialStep:
 
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
-        return bool(self._runner.has_run(self._execution, operation.id))
+        return self._runner.has_run(self._step, operation.id)
 
     def close(self, is_complete: bool) -> None:
         """See `PartialStep`."""
-        if self._execution is not None:  # An interrupt may have come where it was closed.
+        if self._begun is not None:  # An interrupt may have come where it was closed.
             try:
-                self._execution.close(is_complete)
+                self._begun.close(is_complete)
             except BaseException:
-                self._execution.close(is_complete)  # An interrupt leaves some.
+                self._begun.close(is_complete)  # An interrupt leaves some.
                 raise
-            self._execution = None
+            self._begun = None

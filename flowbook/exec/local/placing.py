@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.local.programs import Programs
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
@@ -27,7 +27,7 @@ from flowbook.graph.model.tensor import Tensor
 
 
 class Placing:
-    """Places the operations of one session; what the session may ask for is as `Master` has it.
+    """Places the operations of one session; see `Placer` for what the session may ask for.
 
     Args:
         graph: the session's.
@@ -99,6 +99,10 @@ class Placing:
                     self._store.settle(node.key, self.devices[part.device])
 
     # Explaining
+
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that operations run on."""
+        return [device.described() for device in self._all]
 
     def explain(
         self, signature: Signature, shapes: Mapping[Tensor, Shape], devices: Sequence[Device] | None

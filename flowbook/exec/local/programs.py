@@ -6,9 +6,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from flowbook.exec.engine.parts.joint import Joint
-from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.runnable import Runnable
+from flowbook.exec.engine.runner import Stage
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared
 from flowbook.exec.signature.signature import Signature
@@ -41,7 +42,7 @@ class Kept:
         epoch: the one in which all that it needs was last seen to be initialised.
     """
 
-    runner: Runner | Joint
+    runner: Runnable[Any]
     seen: tuple[int, int] = (-1, 0)
     epoch: int = -1
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Lockable, Stateful
@@ -26,21 +27,29 @@ from flowbook.graph.ops.state.variables import Variable
 
 
 class SessionState:
-    """The state of one session.
+    """The state of one session; see `Resources`.
 
     Args:
         graph: the session's.
         store: where its resources live.
+        initialisation: gives its variables their initial values.
         feeding: what fills its queues.
         held: the keys of the variables that have values.
         first: the device where what was not placed will live.
     """
 
     def __init__(
-        self, graph: Graph, store: Store, feeding: Feeding, held: Set[ResourceKey], first: Device
+        self,
+        graph: Graph,
+        store: Store,
+        initialisation: Initialisation,
+        feeding: Feeding,
+        held: Set[ResourceKey],
+        first: Device,
     ) -> None:
         self._graph = graph
         self._store = store
+        self._initialisation = initialisation
         self._feeding = feeding
         self._held = held
         self._first = first
@@ -62,10 +71,8 @@ class SessionState:
             self._variable(operation).put(value)
 
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
-        """What variables hold between two steps, and what else a training goes on from.
-
-        All of them have been initialised.
-        """
+        """What variables hold between two steps, and what else a training goes on from."""
+        self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
         owners = self._owners_by_key()
         gates = self._gates([v.op for v in variables])
         with all_closed(gates, deadline, "variables are saved"):

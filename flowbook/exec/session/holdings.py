@@ -7,17 +7,18 @@ the one in its place, until that one ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.kernels.numerics import check_same
-from flowbook.exec.master import Master
+from flowbook.exec.master import Resources, offered
 from flowbook.exec.session.taken_values import fitting
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.ops.state.variables import Variable
 
 _CLOSED = "closed the session that this cell made before"
 _STARTS_AFRESH = "; its variables start afresh"
@@ -40,7 +41,7 @@ class Holdings:
     Args:
         graph: the session's graph.
         site: where the session was made.
-        master: who has the values of a session that lives.
+        resources: what those of a session that lives hold; None if nobody may ask for that.
         checkpoint: the path of what it goes on from, if anything.
         numerics: what the bits of a deterministic session depend on.
 
@@ -54,7 +55,7 @@ class Holdings:
         self,
         graph: Graph,
         site: Site,
-        master: Master,
+        resources: Resources | None,
         checkpoint: str | None,
         numerics: dict[str, str] | None,
     ) -> None:
@@ -63,16 +64,25 @@ class Holdings:
         self.numerics = numerics
         self._graph = graph
         self._site = site
-        self._master = master
+        self._known = resources
         self._checkpoint = checkpoint
         self._resumption: Resumption | None = None
         self._kept: Holdings | None = None
         self._last: Mapping[ResourceKey, Any] | None = None
 
     @property
+    def _resources(self) -> Resources:
+        return offered(self._known, "access to what variables hold")
+
+    @property
     def values(self) -> Mapping[ResourceKey, Any]:
-        """The values of the variables; of a session that has ended the last, where they stay."""
-        return self._master.values() if self._last is None else self._last
+        """The values of the variables; of a session that has ended the last, where they stay.
+
+        There are none where nobody may ask for them.
+        """
+        if self._last is not None:
+            return self._last
+        return self._known.values() if self._known is not None else {}
 
     def resume(self, before: Callable[[], Holdings | None]) -> None:
         """Take what is to be gone on from, of what has joined the graph.
@@ -97,13 +107,17 @@ class Holdings:
         """Hold what another session holds, rather than what a checkpoint has that waits."""
         if self._checkpoint is None:
             return
-        held = before._master.values()
+        held = before.values
         variables = [v for v in self._graph.variables() if v.op.key in held]
-        found = before._master.snapshot(variables, None)
+        found = before._resources.snapshot(variables, None)
         # What a named container has is there, and may have gone on meanwhile.
         own = {name: s for name, s in found.states.items() if not _is_shared(before._graph, name)}
-        self._master.put(found._replace(states=own), None)
+        self._resources.put(found._replace(states=own), None)
         self._kept, self._checkpoint = before, None
+
+    def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
+        """What variables hold, with what the bits of a deterministic session depend on."""
+        return self._resources.snapshot(variables, deadline)._replace(numerics=self.numerics)
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Have variables hold what a snapshot has.
@@ -113,13 +127,17 @@ class Holdings:
         """
         if self.numerics is not None and snapshot.numerics is not None:
             check_same(snapshot.numerics, self.numerics)
-        self._master.put(snapshot, deadline)
+        self._resources.put(snapshot, deadline)
 
     def take(self, source: Holdings) -> list[str]:
         """Take values of another session's variables; return the names of those that took any."""
         taken = fitting(self._graph, source.values, source._graph is self._graph)
-        self._master.take(taken)
+        self._resources.take(taken)
         return [operation.name for operation in taken]
+
+    def reset(self) -> None:
+        """Have all that is the session's own begin afresh."""
+        self._resources.reset()
 
     def leave(self, successor: Site) -> Holdings | None:
         """Keep the last values: a session made elsewhere has the place of this one.
@@ -128,7 +146,7 @@ class Holdings:
             The holdings that it can take values of. A cell that runs twice in a row, and gives no
             variable a value in between, loses nothing either.
         """
-        self._last, self.successor = self._master.values(), successor
+        self._last, self.successor = self.values, successor
         return self if self._last else self.predecessor
 
     def succeed(self, before: Holdings, predecessor: Holdings | None) -> str:

@@ -21,7 +21,7 @@ from flowbook.graph.model.queue_runners import rounds_of, runners_of
 from flowbook.graph.model.touch import resource_kind
 
 if TYPE_CHECKING:
-    from flowbook.exec.master import Master
+    from flowbook.exec.master import Monitor
 
 NOTHING = Reading(0, 0, 0, 0.0, 0.0, 0.0, None, False)
 _KEEPS_UP = 0.05  # A training that waits for less of the time does not wait for its input.
@@ -215,12 +215,12 @@ class Watch:
 
     Args:
         graph: the session's graph.
-        master: who runs it.
+        monitor: sees what goes on in it.
     """
 
-    def __init__(self, graph: Graph, master: Master) -> None:
+    def __init__(self, graph: Graph, monitor: Monitor) -> None:
         self._graph = graph
-        self._master = master
+        self._monitor = monitor
         self._version = -1
         self._places: Sequence[QueuePlace] = ()
         self._of_runners: frozenset[Operation] = frozenset()
@@ -235,7 +235,7 @@ class Watch:
             self._queues = {op: queue for op, queue in self._queues.items() if op in live}
         for place in self._places:
             key = place.operation.key
-            found = self._master.find(key) if key is not None else None
+            found = self._monitor.find(key) if key is not None else None
             if isinstance(found, Queue):
                 self._queues[place.operation] = found
 
@@ -243,7 +243,7 @@ class Watch:
         """What there is to see now."""
         self.find()
         moment = time.monotonic()
-        master = self._master
+        monitor = self._monitor
         readings, runners = {}, {}
         waiting: dict[Operation, list[Waiting]] = {}
         for place in self._places:
@@ -252,7 +252,7 @@ class Watch:
             readings[queue] = known.reading() if known is not None else NOTHING
             runners[queue] = [self._state(runner) for runner in place.runners]
             waiting[queue] = []
-        for waiter in master.waiters():
+        for waiter in monitor.waiters():
             operation = waiter.operation
             each = Waiting(
                 operation.name,
@@ -264,12 +264,12 @@ class Watch:
             )
             for queue in waiter.queues:
                 waiting.setdefault(queue, []).append(each)
-        is_busy = master.under_way > master.feeding.running
+        is_busy = monitor.under_way > monitor.feeding.running
         return Look(moment, self._places, readings, runners, waiting, is_busy)
 
     def _state(self, runner: Operation) -> RunnerState:
         threads = len(rounds_of(runner))
-        feeder = self._master.feeding.feeder(runner)
+        feeder = self._monitor.feeding.feeder(runner)
         if feeder is None:
             return RunnerState(runner.name, threads, 0, "not started")
         if feeder.error is not None:

@@ -5,13 +5,14 @@ It takes apart what a person gives, asks the master, and runs steps where placem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices
-from flowbook.exec.master import Master
+from flowbook.exec.master import Master, Placer, offered
+from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.pipeline import Prepared
@@ -22,6 +23,7 @@ from flowbook.exec.session.placement_search import PlacementSearch, Running, sea
 from flowbook.exec.signature.feeds import Feed, check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.transfer.shaping import check_fed, shape_of
@@ -43,22 +45,35 @@ class Planner:
         self._master = master
         self._graph = master.graph
 
+    @property
+    def _placer(self) -> Placer:
+        return offered(self._master.placer, "choice of where operations run")
+
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that operations run on."""
+        return self._placer.list_devices()
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Have what was measured be predicted by, wherever anything is predicted."""
+        if self._master.placer is not None:
+            self._master.placer.learn(measured)
+
     def explain(
         self, fetches: Any, feeds: _Feeds, devices: Sequence[str | Device] | None
     ) -> Explanation:
         """The plan of a run; see `Session.explain`."""
         signature, shapes = self._shaped(fetches, feeds)
         others = None if devices is None else imagined_devices(devices)
-        return self._master.explain(signature, shapes, others)
+        return self._placer.explain(signature, shapes, others)
 
     def replace(
         self, placement: Explanation | Mapping[Any, str | None], deadline: float | None
     ) -> Replacement:
         """Have operations run elsewhere; see `Session.replace`."""
-        names = [each.name for each in self._master.list_devices()]
+        names = [each.name for each in self._placer.list_devices()]
         moves, asked = moves_of(self._graph, names, placement)
         try:
-            return self._master.replace(moves, asked, deadline)
+            return self._placer.replace(moves, asked, deadline)
         finally:
             self._calls.forget()
 
@@ -74,7 +89,7 @@ class Planner:
             seconds: how long steps are run with them; None not at all.
         """
         signature, shapes = self._shaped(fetches, feeds)
-        plans = self._master.search(signature, shapes, search)
+        plans = self._placer.search(signature, shapes, search)
         prepared = self._master.prepare(signature)
         why = "it was not asked for" if seconds is None else what_stays(prepared)
         if not why and any(isinstance(value, tuple | Shape) for value in (feeds or {}).values()):
@@ -96,6 +111,7 @@ class Planner:
     ) -> Running:
         """How steps are run that nothing watches."""
         master, graph = self._master, self._graph
+        resources = offered(master.resources, "access to what variables hold")
         values = [Feed(feedable(graph, key)).value(value) for key, value in feeds.items()]
 
         def put(plan: Explanation) -> Callable[[], object]:
@@ -105,12 +121,12 @@ class Planner:
         def keep(plan: Explanation) -> Callable[[], object]:
             touched = set(prepared.stateful)
             variables = [each for each in graph.variables() if each.op in touched]
-            held, moved = master.snapshot(variables, None), master.moved
+            held, moved = resources.snapshot(variables, None), self._placer.moved
 
             def put_back() -> None:
                 self.replace(plan, None)
                 self.replace({op: moved.get(op) for op in plan.operations}, None)
-                master.put(held, None)
+                resources.put(held, None)
 
             return put_back
 

@@ -31,7 +31,7 @@ from flowbook.exec.instruments.summaries.summarizing import Summarizing, summari
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.local_master import LocalMaster
-from flowbook.exec.master import Master
+from flowbook.exec.master import Master, offered
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.replacing import Replacement
@@ -72,6 +72,9 @@ _numbers = itertools.count()
 
 # Those with names, which live until they are closed.
 _named: dict[str, Session] = {}
+
+# What not every master has.
+_SIGHT = "sight of what fills queues and waits"
 
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
@@ -170,7 +173,7 @@ class Session:
         self._calls = Calls(self.graph, self._master)
         self._instruments = self._calls.instruments
         self._planner = Planner(self._calls, self._master)
-        self._holdings = Holdings(self.graph, self._site, self._master, start, numerics)
+        self._holdings = Holdings(self.graph, self._site, self._master.resources, start, numerics)
         self._version = -1
         self._retirements = self.graph.retirements
         self._closed = False
@@ -178,8 +181,10 @@ class Session:
         self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
-        # Threads that fill queues end with what they fill them for.
-        weakref.finalize(self, self._master.feeding.close)
+        self._monitor = self._master.monitor
+        if self._monitor is not None:
+            # Threads that fill queues end with what they fill them for.
+            weakref.finalize(self, self._monitor.feeding.close)
         # What its last runs did, when it is closed.
         self._ran: Ran | None = None
         if name is not None:
@@ -546,7 +551,7 @@ class Session:
 
     def watch(self) -> Watch:
         """What looks at its queues."""
-        made = Watch(self.graph, self._master)
+        made = Watch(self.graph, offered(self._monitor, _SIGHT))
         self._watches.add(made)
         return made
 
@@ -631,7 +636,7 @@ class Session:
         ['e', 'total']
         """
         self._check_open()
-        return trace(self._instruments, self._master.learn, most_calls)
+        return trace(self._instruments, self._planner.learn, most_calls)
 
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:
@@ -782,7 +787,7 @@ class Session:
             if name:
                 reset_container(name)
             else:
-                self._master.reset()
+                self._holdings.reset()
 
     def close(self) -> None:
         """End the session: its variables are gone. May be called again.
@@ -798,7 +803,7 @@ class Session:
         self._holdings.close()
         if self.name is not None and _named.get(self.name) is self:
             del _named[self.name]
-        self._ran = self._master.ran()
+        self._ran = self.ran()
         for watch in list(self._watches):
             watch.find()
         try:
@@ -885,8 +890,7 @@ class Session:
         """
         self.extend()
         chosen = self.graph.variables() if variables is None else variables
-        found = self._master.snapshot(chosen, _deadline(timeout))
-        return found._replace(numerics=self._holdings.numerics)
+        return self._holdings.snapshot(chosen, _deadline(timeout))
 
     @hides_frames
     def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
@@ -922,7 +926,7 @@ class Session:
 
     def ran(self) -> Ran:
         """What loops and branches did in the last run that had them."""
-        return self._ran or self._master.ran()
+        return self._ran or (Ran({}, {}) if self._monitor is None else self._monitor.ran())
 
     @property
     def site(self) -> Site:
@@ -932,7 +936,7 @@ class Session:
     @property
     def feeding(self) -> Feeding:
         """What fills its queues, where the graph has runners for them."""
-        return self._master.feeding
+        return offered(self._monitor, _SIGHT).feeding
 
     @property
     def closed(self) -> bool:
@@ -970,7 +974,7 @@ class Session:
         What arrays have taken at most, `peak`, is counted all the time, in no trace, of devices
         whose memory is not the host's.
         """
-        return self._master.list_devices()
+        return self._planner.list_devices()
 
     def __repr__(self) -> str:
         state = "closed " if self._closed else ""

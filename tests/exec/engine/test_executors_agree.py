@@ -12,7 +12,6 @@ from hypothesis import given, settings
 
 import flowbook as fb
 from flowbook.exec.engine import segment
-from flowbook.exec.engine.runner import Stage
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.resources.random_state import RandomState
 from flowbook.graph.building.verify import check
@@ -48,12 +47,12 @@ def timed_regions(runner, feeds):
 
 
 def whole(runner, feeds):
-    runner.stage = Stage.CHECKED
+    runner.write()
     return runner.run(feeds)
 
 
 def timed_whole(runner, feeds):
-    runner.stage = Stage.CHECKED
+    runner.write()
     return runner.run(feeds, deadline_after(LATER))
 
 

@@ -460,7 +460,7 @@ def assert_agree(
     traced._master.store.entropy = one._master.store.entropy
     for fetches, feeds in steps:
         assert_same(outcome(traced, fetches, feeds), outcome(one, fetches, feeds))
-    assert_same(*(list(sess._master.values().values()) for sess in (traced, one)))
+    assert_same(*(list(sess._master.resources.values().values()) for sess in (traced, one)))
     for call in trace.calls:
         step = trace.steps[call.step]
         assert step.start <= call.ready <= call.start <= call.end

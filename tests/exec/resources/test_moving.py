@@ -199,7 +199,7 @@ def test_a_record_comes_again_until_it_has_been_handed_on(
             states = {name: state.state for name, state in snapshot.states.items()}
             rest = known.get(str(states))
             if rest is None:
-                other._master.put(snapshot, None)
+                other._master.resources.put(snapshot, None)
                 rest = known[str(states)] = list(fb.train.until_end(other, line))
             assert given + rest == [b"a0", b"a1", b"b0", b"b1"]
 

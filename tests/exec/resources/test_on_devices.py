@@ -264,7 +264,8 @@ def test_what_containers_hold_stays_on_its_device(device: Simulated) -> None:
     assert device.used == 0
     # By its name it is one device for all sessions.
     with fb.Session(devices=["simulated:3"]) as one, fb.Session(devices=["simulated:3"]) as two:
-        assert one._master._devices[0] is two._master._devices[0]
+        first, same = (next(iter(s._master.placer.devices.values())) for s in (one, two))
+        assert first is same
 
 
 def test_an_error_lists_who_holds_the_memory(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_what_is_put_back_or_dropped_was_not_taken() -> None:
             sess.run(many, timeout=0.01)
         [use] = sess.pipeline().queues
         assert (use.put, use.taken, use.fill, use.capacity) == (5, 2, 3, 9)
-        sess._master.find(queue.op.key).forget()
+        sess._master.monitor.find(queue.op.key).forget()
         sess.run(put)
         [use] = sess.pipeline().queues
         assert (use.put, use.taken, use.fill) == (10, 2, 5)

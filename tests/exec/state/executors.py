@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import flowbook as fb
-from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.runner import Runner
 from flowbook.exec.local.failed import located
 from flowbook.exec.plan.failure import StepFailed, deadline_after
 from flowbook.exec.signature.fetches import flatten
@@ -12,14 +12,12 @@ from flowbook.exec.signature.signature import Signature
 
 
 def _generated(runner: Runner, feeds: list[Any]) -> Any:
-    runner.stage = Stage.CHECKED
-    if runner._waits:
-        runner._asking = runner._generate_asking()
+    runner.write()
     return runner.run(feeds)
 
 
 def _timed(runner: Runner, feeds: list[Any]) -> Any:
-    runner.stage = Stage.CHECKED
+    runner.write()
     return runner.run(feeds, deadline_after(100.0))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import flowbook as fb
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.code import lowering
-from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.failure import StepFailed, deadline_after
 from flowbook.graph.model.touch import ASSERTS
 from tests.exec.state.executors import runner_of
@@ -259,12 +259,12 @@ def reference(runner: Runner, feeds: list[Any]) -> Any:
 
 def whole(runner: Runner, feeds: list[Any]) -> Any:
     assert runner._lowered is not None or not runner._is_routed
-    runner.stage = Stage.CHECKED
+    runner.write()
     return runner.run(feeds)
 
 
 def timed(runner: Runner, feeds: list[Any]) -> Any:
-    runner.stage = Stage.CHECKED
+    runner.write()
     return runner.run(feeds, deadline_after(LATER))
 
 
@@ -392,7 +392,7 @@ def sess():
 def structure_of(sess: fb.Session, fetch: Any, feeds: Any) -> Any:
     """What the state machine sees of a step that has run before, and what the step gives."""
     _, runner = runner_of(sess, [fetch], feeds)
-    runner.stage = Stage.CHECKED
+    runner.write()
     (found,) = runner.run([np.asarray(v, np.int32) for v in feeds.values()])
     return runner._regions, found
 
@@ -797,7 +797,7 @@ def test_a_deadline_stops_an_endless_loop(sess: fb.Session) -> None:
             sess.run(y, timeout=0.05)
         runs += 1
     _, runner = runner_of(sess, y)
-    runner.stage = Stage.CHECKED
+    runner.write()
     with pytest.raises(StepFailed) as caught:
         runner.run([], deadline_after(0.05))
     assert isinstance(caught.value.failure.error, fb.errors.DeadlineExceededError)
@@ -825,8 +825,8 @@ def test_an_interrupt_stops_an_endless_loop(sess: fb.Session) -> None:
     )
     y = endless((one, other), op)
     _, runner = runner_of(sess, y)
+    runner.write()
     for number in range(1, 4):
-        runner.stage = Stage.CHECKED
         with pytest.raises(KeyboardInterrupt):
             runner.run([])
         assert sess.run(one).tolist() == [1000.0 * number] * 10
