@@ -149,6 +149,7 @@ class _Search:
         self._units = units
         self._check = check
         self._is_allowed = is_allowed
+        self._producer = {v: i for i, node in enumerate(self._nodes) for v in node.outputs}
 
     def failure(self, given: Sequence[Any]) -> Failure:
         """The failure of the first node that gave what is not finite.
@@ -164,9 +165,9 @@ class _Search:
                 for value in node.outputs:
                     if value in values and not self._is_finite(values[value]):
                         return self._failure(index, values[value], {})
-        for index in check.attributes["nodes"]:
+        for index in self._behind():
             node = nodes[index]
-            if runs_again(node):
+            if runs_again(node) and all(v in known for v in node.inputs):
                 known.update(zip(node.outputs, self._units[index].run(known), strict=True))
             if self._is_allowed(node):
                 continue
@@ -174,12 +175,37 @@ class _Search:
                 if value in known and not self._is_finite(known[value]):
                     return self._failure(index, known[value], known)
         # It was given to the step, or came from a write.
-        checked = check.inputs[: check.attributes["checked"]]
-        wrong = next(v for v in checked if not self._is_finite(known[v]))
+        wrong = next(v for v in self._checked() if not self._is_finite(known[v]))
         for index, node in enumerate(nodes):
             if wrong in node.outputs or (wrong in node.inputs and access(node) is Access.WRITE):
                 return self._failure(index, known[wrong], known, wrong in node.outputs)
         raise AssertionError(f"value {wrong} has neither a producer nor a write")
+
+    def _checked(self) -> Sequence[int]:
+        """The values that the check looks at."""
+        check = self._nodes[self._check]
+        return check.inputs[: check.attributes["checked"]]
+
+    def _behind(self) -> list[int]:
+        """The nodes that gave what the check was given, back to what was checked before.
+
+        They are found by way of the values, which are right whoever else rewrites the program;
+        the numbers that nodes had for the guard need not be.
+        """
+        inputs = self._nodes[self._check].inputs
+        given = set(inputs).difference(self._checked())
+        found: set[int] = set()
+        stack = [*inputs]
+        while stack:
+            value = stack.pop()
+            index = self._producer.get(value)
+            if index is None or index in found or is_routing(self._nodes[index]):
+                continue
+            # What would run again, but was given, was computed before what the check is about.
+            if value not in given or not runs_again(self._nodes[index]):
+                found.add(index)
+                stack += self._nodes[index].inputs
+        return sorted(found)
 
     def _shown(self, value: Any) -> Any:
         return self._units[self._check].show(value)
@@ -202,7 +228,8 @@ class _Search:
         in_order = not any(unit.waits for unit in self._units)
         before = set(range(own)) if in_order else _ancestors(self._units, own)
         # What uses a value comes after its check, which follows its operation at once.
-        later = {own, *self._nodes[own].attributes["nodes"]}
+        makers = [self._producer[v] for v in self._checked() if v in self._producer]
+        later = {own, *[i for i in makers if access(self._nodes[i]) is not Access.WRITE]}
         surely, perhaps = [], []
         for index, node in enumerate(self._nodes):
             if access(node) is Access.WRITE and node.key is not None:

@@ -88,8 +88,7 @@ def _guarded_part(
         behind = tuple([places[i] for i in node.behind])
         made[places[index]] = node._replace(after=after, behind=behind)
     for place, _, check in checks:
-        again = tuple([places[i] for i in check.attributes["nodes"]])
-        made[place] = check._replace(attributes={**check.attributes, "nodes": again})
+        made[place] = check
     block = _filled(part.block, iter([n for n in made if n is not None]), iter(sizes))
     # What is in a loop runs because the loop does.
     outside = [place for place, _, _ in checks if place < sizes[0]]
@@ -211,7 +210,7 @@ def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
     if not checked:
         return None
     inputs = (*checked, *[v for v in _given(facts, group) if v not in checked])
-    attributes = {"checked": len(checked), "nodes": tuple(group.nodes)}
+    attributes = {"checked": len(checked)}
     return PlanNode(inputs, (), (), check_finite_op.key, attributes, (), (), None, "guard", ())
 
 

@@ -172,13 +172,12 @@ def _check_finite(xp: Any, *values: Any, checked: int) -> tuple[()]:
     return ()
 
 
-# A guard (`flowbook.exec.instruments.guard`) adds it to plans, with the numbers of the nodes that
-# it is about;
-# it is not built in graphs.
+# A guard (`flowbook.exec.instruments.guard`) adds it to plans; it is not built in graphs. From the
+# values after the checked ones these are computed again, once one of them is not finite.
 check_finite_op: OpDef[Operation] = OpDef(
     "CheckFinite",
     "values: *values ->",
-    attributes={"checked": REQUIRED, "nodes": ()},
+    attributes={"checked": REQUIRED},
     infer=nothing,
     kernel=_check_finite,
     cost=no_flops,
