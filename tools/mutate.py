@@ -1818,6 +1818,18 @@ CHANGES = (
         (GUARD,),
     ),
     Change(
+        "exec/instruments/guarded_plan.py",
+        '"allowed": facts.names',
+        '"allowed": ()',
+        (GUARD,),
+    ),
+    Change(
+        "exec/engine/diagnosis.py",
+        "if value not in given or not runs_again(self._nodes[index]):",
+        "if value not in given:",
+        (GUARD,),
+    ),
+    Change(
         "exec/instruments/attached.py",
         "                start = end\n",
         "",

@@ -32,6 +32,7 @@ from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.code.tally import Tally, run_number
+from flowbook.exec.engine.diagnosis import diagnosed
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
 from flowbook.exec.engine.given_up import call_until
@@ -644,11 +645,10 @@ class Runner:
             return error
         if not isinstance(error, UnitFailure):
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
-        for instrument in self._instruments:
-            asked = self._program, self._units, error.index, error.given
-            failure = self._on_device(instrument.diagnose, asked)
-            if failure is not None:
-                return StepFailed(failure._replace(loops=error.loops))
+        asked = self._program, self._units, error.index, error.given
+        behind = self._on_device(diagnosed, asked)
+        if behind is not None:
+            return StepFailed(behind._replace(loops=error.loops))
         unit = self._units[error.index]
         assert isinstance(unit, Kernel)
         definition = op_keyed(unit.node.type)

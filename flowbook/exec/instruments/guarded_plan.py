@@ -12,12 +12,11 @@ depend on other writes, as Adam's do, those come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from flowbook.exec.engine.diagnosis import access, is_allowed, is_finite, is_routing, runs_again
 from flowbook.exec.plan.program import Block, Part, PlanNode, Program
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.registry import op_keyed
@@ -43,24 +42,22 @@ class _Group(NamedTuple):
     returned: Sequence[int] = ()
 
 
-def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: bool) -> Program:
+def guarded(program: Program, allowed: tuple[str, ...], waits: bool) -> Program:
     """A program with checks before its writes, and at its end.
 
     Args:
         program: what is guarded.
-        is_allowed: whether a node's values need not be finite.
+        allowed: the names of operations, and of scopes, whose values need not be finite.
         waits: whether some of its feeds arrive after the step has begun.
     """
-    parts = tuple([_guarded_part(program, part, is_allowed, waits) for part in program.parts])
+    parts = tuple([_guarded_part(program, part, allowed, waits) for part in program.parts])
     return program._replace(parts=parts)
 
 
-def _guarded_part(
-    program: Program, part: Part, is_allowed: Callable[[PlanNode], bool], waits: bool
-) -> Part:
+def _guarded_part(program: Program, part: Part, allowed: tuple[str, ...], waits: bool) -> Part:
     nodes = part.nodes
     waits = waits or any(op_keyed(n.type).is_async or is_routing(n) for n in nodes)
-    facts = _Facts(program, part, is_allowed)
+    facts = _Facts(program, part, allowed)
     written = [v for v in part.fetches if v in facts.written and facts.matters(v)]
     order: list[int] = []
     checks: list[tuple[int, _Group, PlanNode]] = []
@@ -88,8 +85,7 @@ def _guarded_part(
         behind = tuple([places[i] for i in node.behind])
         made[places[index]] = node._replace(after=after, behind=behind)
     for place, _, check in checks:
-        again = tuple([places[i] for i in check.attributes["nodes"]])
-        made[place] = check._replace(attributes={**check.attributes, "nodes": again})
+        made[place] = check
     block = _filled(part.block, iter([n for n in made if n is not None]), iter(sizes))
     # What is in a loop runs because the loop does.
     outside = [place for place, _, _ in checks if place < sizes[0]]
@@ -147,6 +143,7 @@ class _Facts:
 
     Attributes:
         nodes: the plan's.
+        names: of operations, and of scopes, whose values need not be finite.
         constants: values that are known.
         dtypes: of the values that nodes give and that may be not finite.
         fed: the fed values that may be not finite.
@@ -156,10 +153,9 @@ class _Facts:
         handles: the handles of resources, which are known in every step.
     """
 
-    def __init__(
-        self, program: Program, part: Part, is_allowed: Callable[[PlanNode], bool]
-    ) -> None:
+    def __init__(self, program: Program, part: Part, names: tuple[str, ...]) -> None:
         self.nodes = part.nodes
+        self.names = names
         self.constants = part.constants
         self.dtypes: dict[int, DType] = {
             value: dtype
@@ -169,7 +165,7 @@ class _Facts:
         }
         feeds = [program.feeds[place] for place in part.feeds]
         self.fed = {v for v, feed in enumerate(feeds) if _can_be_lost(feed.dtype)}
-        self.allowed = {v for node in self.nodes if is_allowed(node) for v in node.outputs}
+        self.allowed = {v for n in self.nodes if is_allowed(n, names) for v in n.outputs}
         self.unsure = self.fed | {v for v, c in part.constants.items() if not is_finite(c)}
         self.written = self._outputs(Access.WRITE)
         self.handles = {v for n in self.nodes if op_keyed(n.type).is_handle for v in n.outputs}
@@ -211,7 +207,7 @@ def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
     if not checked:
         return None
     inputs = (*checked, *[v for v in _given(facts, group) if v not in checked])
-    attributes = {"checked": len(checked), "nodes": tuple(group.nodes)}
+    attributes = {"checked": len(checked), "allowed": facts.names}
     return PlanNode(inputs, (), (), check_finite_op.key, attributes, (), (), None, "guard", ())
 
 
@@ -242,33 +238,5 @@ def _given(facts: _Facts, group: _Group) -> list[int]:
     return [v for v in needed if v not in known and v not in facts.constants]
 
 
-def runs_again(node: PlanNode) -> bool:
-    """Whether it gives the same for the same: neither draws nor reads, and is Flowbook's own."""
-    definition = op_keyed(node.type)
-    return (
-        definition.is_pure
-        and definition.is_builtin
-        and definition.owns is None
-        and not definition.is_async
-    )
-
-
-def is_routing(node: PlanNode) -> bool:
-    """Whether it gives on a value that was checked where it was made, to another place."""
-    return op_keyed(node.type).is_router
-
-
-def access(node: PlanNode) -> Access | None:
-    """What running a node does to what it touches."""
-    return op_keyed(node.type).access
-
-
 def _can_be_lost(dtype: DType) -> bool:
     return bool(dtype.is_floating or dtype.is_complex)
-
-
-def is_finite(value: Any) -> bool:
-    """Whether a value has neither NaN nor infinities; what cannot have them has none."""
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    # ml_dtypes' floats are of the kind V.
-    return kind not in ("f", "c", "V") or bool(np.isfinite(value).all())

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from flowbook.exec.plan.failure import Failure
 from flowbook.exec.plan.program import Program
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.operation import Operation
@@ -23,24 +22,6 @@ from flowbook.graph.model.tensor import Tensor
 
 # Takes a signature made ready to run, the fed values and the deadline, and gives the fetched ones.
 Run = Callable[[Any, Sequence[Any], float | None], Sequence[Any]]
-
-
-class Bound(Protocol):
-    """A node of a program, bound to a process."""
-
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    after: tuple[int, ...]
-
-    @property
-    def waits(self) -> bool:
-        """Whether what needs it may have to wait for something outside the step's thread."""
-
-    def run(self, values: Any) -> Sequence[Any]:
-        """Read the inputs among values by number, and give the outputs."""
-
-    def show(self, value: Any) -> Any:
-        """A value of its device in host memory; what lies there is given as it is."""
 
 
 class Tap(Protocol):
@@ -78,22 +59,6 @@ class Instrument:
             has_late_feeds: whether some of its feeds arrive after the step has begun.
         """
         return program
-
-    def diagnose(
-        self, program: Program, units: Sequence[Bound], failed: int, given: Sequence[Any]
-    ) -> Failure | None:
-        """Find out, where the values live, what is behind the failure of a node.
-
-        Args:
-            program: what ran.
-            units: its nodes, bound.
-            failed: the number of the node.
-            given: what that was given.
-
-        Returns:
-            The failure to report; None if the node is none of its own.
-        """
-        return None
 
     def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
         """What it takes from the runs of a signature.

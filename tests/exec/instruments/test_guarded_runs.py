@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
+from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.program import Block, PlanNode, Program
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.ops.basis.constants import no_op
 from flowbook.graph.ops.checks.checking import check_finite_op
 from tests.exec.random_graphs import delayed, examples
 
@@ -375,3 +378,83 @@ def test_a_write_waits_for_its_check_wherever_it_runs() -> None:
         waited = [checks.intersection(node.after) for node in written]
         assert [len(found) for found in waited] == [1, 1]
         assert waited[0] != waited[1]
+
+
+# Beside other instruments
+
+
+class NumberedAnew(Instrument):
+    """Puts as many nodes in front as there are, and numbers the values the other way round."""
+
+    rewrites = True
+
+    def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
+        (part,) = program.parts
+        fed, last, count = len(part.feeds), part.values - 1, len(part.nodes)
+
+        def values(old: Iterable[int]) -> tuple[int, ...]:
+            return tuple([v if v < fed else fed + last - v for v in old])
+
+        def nodes(old: Iterable[int]) -> tuple[int, ...]:
+            return tuple([index + count for index in old])
+
+        def block(old: Block) -> Block:
+            numbered = [
+                node._replace(
+                    inputs=values(node.inputs),
+                    outputs=values(node.outputs),
+                    after=nodes(node.after),
+                    behind=nodes(node.behind),
+                )
+                for node in old.nodes
+            ]
+            return old._replace(nodes=tuple(numbered), blocks=tuple(map(block, old.blocks)))
+
+        whole = block(part.block)
+        front = PlanNode((), (), (), no_op.key, {}, (), (), None, "front", ())
+        made = part._replace(
+            block=whole._replace(nodes=(*[front] * count, *whole.nodes)),
+            fetches=values(part.fetches),
+            targets=nodes(part.targets),
+            constants=dict(zip(values(part.constants), part.constants.values(), strict=True)),
+            on_host=values(part.on_host),
+        )
+        return program._replace(parts=(made,))
+
+
+def straight(x: fb.Tensor) -> fb.Tensor:
+    v = fb.Variable([0.0, 0.0], name="v")
+    return fb.assign_add(v, fb.exp(x) * fb.log(x, name="logs") + 1.0)
+
+
+def in_a_loop(x: fb.Tensor) -> fb.Tensor:
+    v = fb.while_loop(
+        lambda i, v: i < 2, lambda i, v: (i + 1, v * fb.log(x, name="logs") + fb.exp(v)), (0, x)
+    )[1]
+    return fb.reduce_sum(v)
+
+
+def through_python(x: fb.Tensor) -> fb.Tensor:
+    counts = fb.py_func(np.square, [fb.cast(x, fb.int32)], fb.int32)
+    with fb.control_dependencies([counts]):
+        return fb.log(x, name="logs") + fb.cast(counts, fb.float32)
+
+
+@pytest.mark.parametrize("model", [straight, in_a_loop, through_python])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_others_may_rewrite_the_program_too(model: Any, is_first: bool) -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    y = model(x)
+    with fb.Session() as sess:
+        if is_first:
+            sess._instruments.add(NumberedAnew())
+        sess.guard()
+        if not is_first:
+            sess._instruments.add(NumberedAnew())
+        for _ in range(3):
+            error = failure(lambda: sess.run(y, {x: [1.0, -2.0]}))
+            assert error.operation.name.endswith("logs")
+            assert "it gave 1 NaN among 2 values of shape [2], the first at [1]" in error.message
+            assert "x:0, as it was fed: -2 to 1, mean -0.5" in str(error) or model is in_a_loop
+            assert "the step changed no variable" in str(error)
+            sess.run(y, {x: [1.0, 2.0]})

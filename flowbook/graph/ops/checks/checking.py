@@ -171,13 +171,13 @@ def _check_finite(xp: Any, *values: Any, checked: int) -> tuple[()]:
     return ()
 
 
-# A guard (`flowbook.exec.instruments.guard`) adds it to plans, with the numbers of the nodes that
-# it is about;
-# it is not built in graphs.
+# A guard (`flowbook.exec.instruments.guard`) adds it to plans; it is not built in graphs. Once a
+# value is not finite, the checked ones are computed again from the values after them; what bears
+# one of the names that are `allowed`, or is in a scope of that name, may be so.
 check_finite_op: OpDef[Operation] = OpDef(
     "CheckFinite",
     "values: *values ->",
-    attributes={"checked": REQUIRED, "nodes": ()},
+    attributes={"checked": REQUIRED, "allowed": ()},
     infer=nothing,
     kernel=_check_finite,
     only_moves=True,
