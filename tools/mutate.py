@@ -862,7 +862,7 @@ CHANGES = (
     ),
     Change(
         "exec/engine/bind.py",
-        "            and op_def is not receive_op\n",
+        "        and op_def is not receive_op\n",
         "",
         ("exec/engine/test_rendezvous.py",),
     ),
@@ -3296,8 +3296,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/bind.py",
-        "takes |= op_def.touches is not None and op_def.touches.takes",
-        "pass",
+        "takes=op_def.touches is not None and op_def.touches.takes,",
+        "takes=False,",
         (ACTING,),
     ),
 )
