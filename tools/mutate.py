@@ -1134,8 +1134,8 @@ CHANGES = (
     Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",
-        "if any(reads.get(owner, 0) > first for",
-        "if any(0 for",
+        "not any(reads.get(owner, 0) > first for",
+        "not any(0 for",
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "return owner not in base.node_of and", "return", (GROWTH,)),
@@ -1275,7 +1275,7 @@ CHANGES = (
     Change("exec/plan/codec.py", "    found.details += message.error_details\n", "", (CODEC,)),
     Change(
         "exec/plan/pipeline.py",
-        "waits = any(own.is_late) or any(signature.is_late)",
+        "waits = own.is_late or signature.is_late",
         "waits = False",
         (GROWTH,),
     ),
