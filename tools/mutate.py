@@ -870,7 +870,7 @@ CHANGES = (
     ),
     Change(
         "exec/engine/bind.py",
-        "            and op_def is not receive_op\n",
+        "        and op_def is not receive_op\n",
         "",
         ("exec/engine/test_rendezvous.py",),
     ),
@@ -1142,11 +1142,13 @@ CHANGES = (
     Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",
-        "if any(reads.get(key, 0) > first for",
-        "if any(0 for",
+        "not any(reads.get(key, 0) > first for",
+        "not any(0 for",
         (GROWTH,),
     ),
-    Change("graph/rewrite/growth.py", "return owner.key not in base.touched and", "return", (GROWTH,)),
+    Change(
+        "graph/rewrite/growth.py", "return owner.key not in base.touched and", "return", (GROWTH,)
+    ),
     Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
@@ -1301,7 +1303,7 @@ CHANGES = (
     Change("exec/plan/codec.py", "    found.details += message.error_details\n", "", (CODEC,)),
     Change(
         "exec/plan/pipeline.py",
-        "waits = any(own.is_late) or any(signature.is_late)",
+        "waits = own.is_late or signature.is_late",
         "waits = False",
         (GROWTH,),
     ),
@@ -3356,8 +3358,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/bind.py",
-        "takes |= op_def.touches is not None and op_def.touches.takes",
-        "pass",
+        "takes=op_def.touches is not None and op_def.touches.takes,",
+        "takes=False,",
         (ACTING,),
     ),
 )

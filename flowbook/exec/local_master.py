@@ -145,13 +145,14 @@ class LocalMaster:
                 self.resources.watch(operation, operation.key)
         devices, is_late = self.placer.devices, prepared.signature.is_late
         program, instruments = prepared.program, prepared.instruments
-        overseers = [Waits(prepared, self._feeding, i) for i in range(len(program.parts))]
         if program.is_parted:
+            overseers = [Waits(prepared, self._feeding, i) for i in range(len(program.parts))]
             return Joint(program, devices, self._engine, is_late, instruments, overseers)
         # What it grew from lies on one device too.
         assert begun is None or isinstance(begun, Runner)
         device = devices[program.parts[0].device]
-        return Runner(program, device, self._engine, is_late, instruments, begun, overseers[0])
+        overseer = Waits(prepared, self._feeding)
+        return Runner(program, device, self._engine, is_late, instruments, begun, overseer)
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""
@@ -237,14 +238,16 @@ class LocalMaster:
     ) -> tuple[Prepared, Kept]:
         """A signature as it is prepared now, and what runs it; its variables were seen to."""
         prepared, kept = self._current(prepared)
-        fed = prepared.signature.feeds
-        # Late feeds have no values yet.
-        given = dict(zip(fed, feeds, strict=True)) if feeds else {}
         # Other threads may have values lost meanwhile, of variables that were seen to already.
         while kept.epoch != self.store.epoch:
             epoch = self.store.epoch
             seen = kept.seen[1] if kept.seen[0] == epoch else 0
-            self._initialisation.prepare_for(prepared.stateful[seen:], fed, given, deadline)
+            new = prepared.stateful[seen:]
+            if new:
+                fed = prepared.signature.feeds
+                # Late feeds have no values yet.
+                given = dict(zip(fed, feeds, strict=True)) if feeds else {}
+                self._initialisation.prepare_for(new, fed, given, deadline)
             kept.epoch = epoch
         return prepared, kept
 

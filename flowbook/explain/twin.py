@@ -86,7 +86,7 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
     graph = sess.graph
     flat = flatten(graph, fetches)
     specs = [Feed(feedable(graph, key)) for key in feeds or ()]
-    check_no_duplicates(specs)
+    check_no_duplicates([spec.tensor for spec in specs])
     values = {s.tensor: s.value(v) for s, v in zip(specs, (feeds or {}).values(), strict=True)}
     operations = prune(flat.tensors, flat.targets, list(values)).operations
     touched = (touched_by(op) for op in operations)

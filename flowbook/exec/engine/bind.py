@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,14 +16,20 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.recording import Place, timed, timed_until_report
 from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router, Unit
 from flowbook.exec.plan.outline import arrives_dead
-from flowbook.exec.plan.program import Part, PlanNode
+from flowbook.exec.plan.program import Feed, Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store, usable_on
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.widened import is_narrow, widened
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import FailedPreconditionError
-from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
+from flowbook.graph.model.registry import (
+    Asked,
+    Registered,
+    kernel_for,
+    op_keyed,
+    registered_kernels,
+)
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
@@ -43,13 +49,13 @@ class Specs(NamedTuple):
     """What is known of values before the step.
 
     Attributes:
-        feeds: the dtypes, and the known shapes, of the first values.
+        feeds: what gives the first values.
         constants: the values that are known.
         givers: for each of the others the node that gives it.
         has_narrow: whether a value is of a dtype that is not always computed in.
     """
 
-    feeds: Sequence[tuple[DType, Shape]]
+    feeds: Sequence[Feed]
     constants: Mapping[int, np.ndarray[Any, Any]]
     givers: Table[int, PlanNode]
     has_narrow: bool
@@ -57,7 +63,8 @@ class Specs(NamedTuple):
     def of(self, value: int) -> tuple[DType, Shape]:
         """The dtype of a value, and what is known of its shape."""
         if value < len(self.feeds):
-            return self.feeds[value]
+            feed = self.feeds[value]
+            return feed.dtype, feed.shape
         constant = self.constants.get(value)
         if constant is not None:
             return as_dtype(constant.dtype), Shape.of(constant.shape)
@@ -88,7 +95,7 @@ class Traits(NamedTuple):
 
     def joined(self, other: Traits) -> Traits:
         """What there is among these kernels and others."""
-        return Traits(*map(operator.or_, self, other))
+        return self if other == self else Traits(*map(operator.or_, self, other))
 
 
 class Bound(NamedTuple):
@@ -121,6 +128,7 @@ class _Found(NamedTuple):
 
     Attributes:
         op_def: the type.
+        traits: what its kernel brings among those of a part.
         function: its kernel, if it has one.
         attributes: those that the kernel takes.
         call: how that is called.
@@ -130,6 +138,7 @@ class _Found(NamedTuple):
     """
 
     op_def: OpDef[Any]
+    traits: Traits
     function: Callable[..., Any] | None
     attributes: list[str]
     call: Call
@@ -140,7 +149,7 @@ class _Found(NamedTuple):
 
 def bind(
     part: Part,
-    feeds: Sequence[tuple[DType, Shape]],
+    feeds: Sequence[Feed],
     device: Device,
     store: Store,
     begun: Bound = NOTHING,
@@ -150,7 +159,7 @@ def bind(
 
     Args:
         part: what runs.
-        feeds: the dtypes and shapes of what it is fed with.
+        feeds: what it is fed with.
         device: where.
         store: where its resources live.
         begun: what its first nodes are bound to already.
@@ -163,12 +172,15 @@ def bind(
     """
     known = grown(begun.known)
     units = begun.units.copy()
-    constants = {v: part.constants[v] for v in since(part.constants, begun.constants)}
-    for value, constant in constants.items():
+    constants = part.constants
+    kinds: set[np.dtype[Any]] = set()
+    for value in since(constants, begun.constants):
+        constant = constants[value]
+        kinds.add(constant.dtype)
         stays = device.check(constant) or value in part.on_host
         known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
-    specs = _specs(feeds, part.constants, constants, nodes, begun.specs)
+    specs = _specs(feeds, constants, kinds, nodes, begun.specs)
     types: dict[str, _Found] = {}
     written: set[str] = set()
     for index, node in enumerate(nodes, len(units)):
@@ -183,24 +195,13 @@ def bind(
             written.add(node.key.container)
     if is_timed:
         _time(units, device)
-    traits = begun.traits.joined(_traits(types, nodes))
-    count, blank = len(part.constants), _blank(part, known, begun)
-    return Bound(units, known, count, blank, specs, traits, begun.written | written)
-
-
-def _traits(types: Mapping[str, _Found], nodes: Sequence[PlanNode]) -> Traits:
-    waits = has_users_kernels = draws = runs_users_code = takes = False
-    is_routed = receive_op.key in types and any(map(arrives_dead, nodes))
+    traits = begun.traits
     for found in types.values():
-        if found.function is not None:
-            op_def, is_users = found.op_def, found.call.is_users
-            waits |= op_def.is_async
-            is_routed |= op_def.routes
-            has_users_kernels |= is_users
-            draws |= op_def.access is Access.DRAW
-            runs_users_code |= not op_def.is_async and (op_def.runs_users_code or is_users)
-            takes |= op_def.touches is not None and op_def.touches.takes
-    return Traits(waits, is_routed, has_users_kernels, draws, runs_users_code, takes)
+        traits = traits.joined(found.traits)
+    if receive_op.key in types and any(map(arrives_dead, nodes)):
+        traits = traits._replace(is_routed=True)
+    blank = _blank(part, known, begun)
+    return Bound(units, known, len(constants), blank, specs, traits, begun.written.union(written))
 
 
 def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:
@@ -212,17 +213,18 @@ def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:
 
 
 def _specs(
-    feeds: Sequence[tuple[DType, Shape]],
+    feeds: Sequence[Feed],
     constants: Mapping[int, Any],
-    new_constants: Mapping[int, Any],
+    kinds: Iterable[np.dtype[Any]],
     nodes: Sequence[PlanNode],
     begun: Specs,
 ) -> Specs:
     givers = grown(begun.givers)
     givers.update({value: node for node in nodes for value in node.outputs})
-    dtypes = [dtype for node in nodes for dtype in node.dtypes]
-    dtypes += [dtype for dtype, _ in feeds]
-    dtypes += map(as_dtype, {constant.dtype for constant in new_constants.values()})
+    dtypes = [feed.dtype for feed in feeds]
+    dtypes += map(as_dtype, kinds)
+    for node in nodes:
+        dtypes += node.dtypes
     return Specs(feeds, constants, givers, begun.has_narrow or any(map(is_narrow, dtypes)))
 
 
@@ -314,43 +316,61 @@ def _size(node: PlanNode) -> int | None:
 
 
 def _find(op_def: OpDef[Any], device: Device) -> _Found:
-    registered = registered_kernels(op_def, device.kind)
+    kind = device.kind
+    return _found(op_def, kernel_for(op_def, kind), registered_kernels(op_def, kind))
+
+
+@lru_cache(1024)
+def _found(
+    op_def: OpDef[Any], function: Callable[..., Any] | None, registered: Sequence[Registered]
+) -> _Found:
     is_users = any(kernel.is_users for kernel in registered)
-    function = kernel_for(op_def, device.kind)
     attributes = op_def.kernel_attributes(function) if function is not None else []
     has_special = bool(registered) and not is_users
     kind: type[Kernel] = AsyncKernel if op_def.is_async else Kernel
     kind = Router if op_def.is_router else kind
     is_plain = kind is Kernel and op_def is not fetch_op and op_def.owns is None
+    call = Call(
+        function is not None and _is_positional(function, attributes),
+        op_def.expression if not is_users and op_def.is_inlined else None,
+        op_def.is_single,
+        is_users or not op_def.is_builtin,
+        op_def.is_builtin,
+        # What was sent is no fault of who says of which dtype it is.
+        op_def.is_builtin
+        and op_def is not receive_op
+        and any(out.token in op_def.attributes for out in op_def.outputs),
+        op_def.is_identity,
+    )
     return _Found(
         op_def,
+        _traits(op_def, call.is_users) if function is not None else Traits(),
         function,
         attributes,
-        Call(
-            function is not None and _is_positional(function, tuple(attributes)),
-            op_def.expression if not is_users and op_def.is_inlined else None,
-            op_def.is_single,
-            is_users or not op_def.is_builtin,
-            op_def.is_builtin,
-            # What was sent is no fault of who says of which dtype it is.
-            op_def.is_builtin
-            and op_def is not receive_op
-            and any(out.token in op_def.attributes for out in op_def.outputs),
-            op_def.is_identity,
-        ),
+        call,
         has_special,
         kind,
         function if is_plain and not attributes and not has_special else None,
     )
 
 
-@lru_cache(1024)
-def _is_positional(function: Callable[..., Any], attributes: tuple[str, ...]) -> bool:
+def _traits(op_def: OpDef[Any], is_users: bool) -> Traits:
+    return Traits(
+        waits=op_def.is_async,
+        is_routed=op_def.routes,
+        has_users_kernels=is_users,
+        draws=op_def.access is Access.DRAW,
+        runs_users_code=not op_def.is_async and (op_def.runs_users_code or is_users),
+        takes=op_def.touches is not None and op_def.touches.takes,
+    )
+
+
+def _is_positional(function: Callable[..., Any], attributes: Sequence[str]) -> bool:
     """Whether a kernel's last parameters are exactly its attributes, in the definition's order."""
     if not attributes:
         return True
     parameters = list(inspect.signature(function).parameters.values())
     last = parameters[-len(attributes) :]
-    return tuple(p.name for p in last) == attributes and all(
+    return [p.name for p in last] == attributes and all(
         p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters
     )

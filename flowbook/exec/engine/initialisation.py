@@ -80,9 +80,9 @@ class Initialisation:
         if graph.retirements != self._retirements:
             self._retirements = graph.retirements
             self._readers, self._seen = {}, 0
-        new = graph.variables_registered(self._seen)
-        if not new:
+        if len(graph.members.variables) == self._seen:
             return
+        new = graph.variables_registered(self._seen)
         readers = {variable.op: _known_to_read(variable.op) for variable in new}
         self._seen += len(new)
         for reader, read in readers.items():

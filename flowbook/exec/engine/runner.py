@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,12 @@ from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.structure import Frame, Structure
-from flowbook.exec.engine.undivided import Undivided
+from flowbook.exec.engine.undivided import FREE, Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.program import PlanNode, Program
+from flowbook.exec.plan.program import Part, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
@@ -94,6 +95,22 @@ class Runner:
         whole: what its steps do as one, where it is not a part of one.
     """
 
+    # What a runner begins with lies here until it has more: many run once, and are made quickly.
+    stage = Stage.NEW
+    # All units, of a program that never waits; see `_segment`.
+    _made: Segment | None = None
+    # The whole program as one function.
+    _step: Generated | None = None
+    # The same where it neither draws nor passes gates.
+    _plain: Generated | None = None
+    # The same where what may have to wait need not; None if it may be anywhere in the step.
+    _asking: Generated | None = None
+    _asking_acts = False
+    # How many of the next steps do not try whether they have to wait: what comes before that
+    # would be done twice.
+    _untried = 0
+    _first_tally: Tally | None = None
+
     def __init__(
         self,
         program: Program,
@@ -114,18 +131,17 @@ class Runner:
         self._instruments = instruments
         self._overseer = overseer
         self._finishers = finishers(device)
-        fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
-        is_timed = any(instrument.times_kernels for instrument in instruments)
+        fed = [program.feeds[place] for place in part.feeds]
+        is_timed = bool(instruments) and any(i.times_kernels for i in instruments)
         begun_with = begun._bound if begun else NOTHING
         bound: Bound = bind(part, fed, device, engine.store, begun_with, is_timed)
         self._bound: Bound = bound
         traits = bound.traits
-        late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
-        nodes = len(bound.units)
-        self.late_units = {place: nodes + i for i, place in enumerate(late)}
-        arrivals = [LateFeed((), (place,), ()) for place in late]
-        self._units: list[Unit] = [*bound.units, *arrivals] if late else bound.units
-        self._waits = traits.waits or bool(late)
+        self._units: list[Unit] = bound.units
+        self.late_units: dict[int, int] = {}
+        if is_late:
+            self._await_feeds(is_late)
+        self._waits = traits.waits or bool(self.late_units)
         self._is_routed = traits.is_routed
         port = len(program.feeds) - 1 if program.is_parted else None
         self._port = part.feeds.index(port) if port in part.feeds else None
@@ -135,29 +151,25 @@ class Runner:
         self._on_device = device.run
         # What generated code gives is the caller's.
         self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
-        gates = engine.store.gates(bound.written)
-        what = partial(_described, part.targets, part.nodes, bound.units)
-        self.whole = Undivided(gates, traits.draws, traits.runs_users_code, what)
+        self.whole = FREE
+        if bound.written or traits.draws:
+            gates = engine.store.gates(bound.written)
+            what = partial(_described, part, bound.units)
+            self.whole = Undivided(gates, traits.draws, traits.runs_users_code, what)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
-        is_wary = any(feed.replaces_constant for feed in program.feeds)
+        is_wary = any(map(attrgetter("replaces_constant"), program.feeds))
         shared = engine.tallies, engine.executions
         self._setting = Setting(bound.known, bound.specs, device, is_wary, *shared)
-        self.stage = Stage.NEW
-        self._step: Generated | None = None
-        # The same where it neither draws nor passes gates.
-        self._plain: Generated | None = None
-        # The same where what may have to wait need not; None if it may be anywhere in the step.
-        self._asking: Generated | None = None
-        self._asking_acts = False
-        # How many of the next steps do not try whether they have to wait: what comes before that
-        # would be done twice.
-        self._untried = 0
-        self._first_tally: Tally | None = None
-        self._tallies: dict[Structure, Tally] = {}
         self._number = number
         self._takes = takes or traits.takes
-        self._uses_of: dict[Structure, Mapping[int, Sequence[Use]]] = {}
+
+    def _await_feeds(self, is_late: Sequence[bool]) -> None:
+        """Have some feeds arrive by units of their own."""
+        late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
+        nodes = len(self._units)
+        self.late_units = {place: nodes + i for i, place in enumerate(late)}
+        self._units = [*self._units, *[LateFeed((), (place,), ()) for place in late]]
 
     # Running
 
@@ -391,6 +403,11 @@ class Runner:
         return Account(giving, self._number, self._uses_of[structure])
 
     @cached_property
+    def _uses_of(self) -> dict[Structure, Mapping[int, Sequence[Use]]]:
+        """The same by the numbers of units, for each structure that has run."""
+        return {}
+
+    @cached_property
     def _uses(self) -> Uses | None:
         """Who uses what the steps take, where they are of this part alone."""
         return uses_of([self._part], [self.units])
@@ -419,6 +436,11 @@ class Runner:
         did = [execution.trips[name] for name in tally.loops]
         sides = [execution.sides.get(index) for index in structure.switches]
         tally.latest[0] = (next(run_number), *did, *sides)
+
+    @cached_property
+    def _tallies(self) -> dict[Structure, Tally]:
+        """What loops and branches that are no code did, for each structure that has run."""
+        return {}
 
     def begin(self, port: Any = None, reports: Reports | None = None) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet.
@@ -572,14 +594,20 @@ class Runner:
             return None  # What crosses in a loop says in which iteration.
         return lowered(self._bound.units, self._part.block, self._part.fetches, self._setting)
 
-    @cached_property
+    @property
     def _segment(self) -> Segment:
         """All units, of a program that never waits."""
+        if self._made is None:  # A cached property would take a lock.
+            self._made = self._make_segment()
+        return self._made
+
+    def _make_segment(self) -> Segment:
         begun = self._begun._segment if self._begun is not None else None
         self._begun = None  # What it began with may go.
         fetches, deadline = self._part.fetches, self._part.values
-        assert self._lowered is not None
-        return Segment(self._lowered, (), fetches, (), deadline, self._setting, begun)
+        units = self._lowered
+        assert units is not None
+        return Segment(units, (), fetches, (), deadline, self._setting, begun)
 
     @cached_property
     def _region(self) -> Region:
@@ -665,9 +693,10 @@ def check_end(deadline: float | None) -> None:
         raise StepFailed(Failure(late(), -1, ()))
 
 
-def _described(targets: Sequence[int], nodes: Sequence[PlanNode], units: Sequence[Unit]) -> str:
+def _described(part: Part, units: Sequence[Unit]) -> str:
     """A step, to whoever waits for it."""
-    named = [nodes[index].name for index in targets]
+    nodes = part.nodes
+    named = [nodes[index].name for index in part.targets]
     named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
     return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 

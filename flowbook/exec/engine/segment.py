@@ -206,9 +206,10 @@ class Segment(Unit):
         These are what new units take, and what is kept now and was not, or the other way round.
         """
         last_use, stretches = self._last_use, self.stretches
-        starts = list(accumulate([len(stretch.units) for stretch in stretches], initial=0))
+        starts = [0, *accumulate([len(stretch.units) for stretch in stretches])]
         start = starts.pop()
-        added, new = units[start:], dict[int, int]()
+        added = units[start:]
+        new: dict[int, int] = {}
         for index, unit in enumerate(added, start):
             if not isinstance(unit, Handle):
                 for value in unit.outputs:

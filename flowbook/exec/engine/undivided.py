@@ -49,3 +49,7 @@ class Undivided:
     def drawing(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that runs a step; what it draws is taken back if it fails."""
         return Draws().during(function, *arguments) if self.draws else function(*arguments)
+
+
+# What steps do as one that neither write nor draw.
+FREE = Undivided((), draws=False, runs_users_code=False, what=str)

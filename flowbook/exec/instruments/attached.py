@@ -41,6 +41,8 @@ class Instruments:
     @property
     def rewriting(self) -> tuple[Instrument, ...]:
         """Those that rewrite plans; of several of one kind the latest."""
+        if not self.all:
+            return ()
         return tuple({type(each): each for each in self.all if each.rewrites}.values())
 
     def find(self, kind: type[Kind]) -> Kind | None:
@@ -84,6 +86,8 @@ class Instruments:
 
     def running(self, master: Master, prepared: Prepared) -> Run:
         """What runs a prepared signature under the instruments, with their taps if it has any."""
+        if not self.all:
+            return master.run
         taps = [tap for i in self.all for tap in i.tap(prepared.signature, prepared.operations)]
         run: Run = Tapped(master, taps).run if taps else master.run
         for instrument in self.all:

@@ -67,7 +67,7 @@ class Placing:
     def _settled(self) -> Settled:
         """What holds already."""
         with self._programs.lock:
-            moved = dict(self._moved) if self._moved else {}
+            moved = dict(self._moved) if self.moves else {}
             return Settled(dict(self._store.homes), moved, self._is_soft)
 
     @property

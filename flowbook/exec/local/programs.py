@@ -75,12 +75,13 @@ class Programs:
 
     def base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        bases = reversed(self._growing)
-        found = next((each for each in bases if each.grows_into(signature)), None)
-        if found is not None:
-            self._growing.remove(found)
-            self._growing.append(found)
-        return found
+        found: Growing
+        for found in reversed(self._growing):
+            if found.grows_into(signature):
+                self._growing.remove(found)
+                self._growing.append(found)
+                return found
+        return None
 
     def add(self, key: Key, prepared: Prepared, kept: Kept, growing: Growing | None) -> None:
         """Keep one more, and make room for it.
@@ -96,11 +97,10 @@ class Programs:
         self.kept[prepared] = kept
         self._prepared[key] = prepared
         self._nodes += _size(prepared)
-        self._make_room(key)
+        if self._nodes > KEPT_NODES:
+            self._make_room(key)
 
     def _make_room(self, latest: Key) -> None:
-        if self._nodes <= KEPT_NODES:
-            return
         for key, prepared in list(self._prepared.items()):
             ran_again = self.kept[prepared].runner.stage is Stage.WRITTEN
             if key is not latest and (not ran_again or self._nodes > KEPT_NODES_IN_USE):
@@ -134,4 +134,4 @@ class Programs:
 
 def _size(prepared: Prepared) -> int:
     """What keeping it costs, in nodes."""
-    return sum(len(part.nodes) for part in prepared.program.parts) + OVERHEAD
+    return sum([len(part.nodes) for part in prepared.program.parts], OVERHEAD)

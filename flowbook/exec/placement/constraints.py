@@ -51,12 +51,11 @@ def groups_of(
     settled: Settled,
 ) -> list[Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
-    if len(devices) == 1:
-        together, nodes = colocated(graph.operations), []
+    if len(devices) > 1:
+        groups, nodes = inseparable(graph, settled.homes).groups(), graph.new
+    elif graph.asking:
+        groups, nodes = colocated(graph.asking).groups(), []
     else:
-        together, nodes = inseparable(graph, settled.homes), graph.new
-    groups = together.groups()
-    if not groups:
         return []
     able = _Able(devices)
     definitions = {node.operation: node.op_def for node in nodes}

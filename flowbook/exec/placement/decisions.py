@@ -67,7 +67,7 @@ class Decision(NamedTuple):
         return f"{found} ({ruled})" if ruled else found
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Placement:
     """The device of every node.
 

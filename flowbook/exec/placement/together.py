@@ -44,12 +44,11 @@ class Groups:
         return list(found.values())
 
 
-def colocated(operations: Sequence[Operation]) -> Groups:
-    """What requests a device, or to be beside another operation."""
+def colocated(asking: Sequence[Operation]) -> Groups:
+    """Operations that ask for a device, or to be beside others."""
     together = Groups()
-    for op in operations:
-        if op.device or op.colocation:
-            together.join(op, *op.colocation)
+    for op in asking:
+        together.join(op, *op.colocation)
     return together
 
 
@@ -65,7 +64,7 @@ def inseparable(graph: Subgraph, homes: Collection[ResourceKey]) -> Groups:
         homes: the resources that live on some device already.
     """
     # What a graph grows by asks for nothing.
-    together = colocated(graph.operations) if not graph.start else Groups()
+    together = colocated(graph.asking) if not graph.start else Groups()
     producer = graph.producer
     owners: dict[ResourceKey | None, Operation] = {}
     for node in graph.new:

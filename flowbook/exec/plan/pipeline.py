@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ LEAST_TO_GROW = 200
 _NOTHING = Settled()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Prepared:
     """A signature made ready to run: the handle by which a session asks for runs of it.
 
@@ -96,12 +97,11 @@ class Growing(NamedTuple):
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
         own = self.prepared.signature
-        waits = any(own.is_late) or any(signature.is_late) or self.graph.is_routed
+        waits = own.is_late or signature.is_late or self.graph.is_routed
         if waits or signature.feeds != own.feeds:
             return False
-        fed = set(own.feeds)
-        roots = [*own.targets, *[t.op for t in own.fetches if t not in fed]]
-        return grows(self.graph, roots, signature.fetches, signature.targets)
+        asked = own.fetches, own.targets, signature.fetches, signature.targets
+        return grows(self.graph, *asked)
 
 
 def prepare(signature: Signature, devices: Sequence[Device]) -> Prepared:
@@ -144,7 +144,7 @@ def grow(
         part = freeze(graph, placement.default.name, begun)
     program = Program(
         tuple([_feed(tensor) for tensor in feeds]),
-        tuple([(0, place) for place in range(len(fetches))]),
+        tuple(zip(repeat(0), range(len(fetches)))),
         (part,),
     )
     if len(devices) > 1:
@@ -283,14 +283,14 @@ def _frozen(node: Node) -> PlanNode:
 
 def _part(graph: Subgraph, device: str, block: Block) -> Part:
     return Part(
-        device=device,
-        feeds=tuple(range(len(graph.feeds))),
-        values=graph.count,
-        block=block,
-        fetches=tuple(graph.fetches),
-        ownership=ownership(graph),
-        targets=tuple([n.number for n in graph.targets]),
-        constants=graph.constants,
+        device,
+        tuple(range(len(graph.feeds))),
+        graph.count,
+        block,
+        tuple(graph.fetches),
+        ownership(graph),
+        tuple([n.number for n in graph.targets]) if graph.targets else (),
+        graph.constants,
     )
 
 

@@ -7,15 +7,20 @@ there.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
+
+# Of a node.
+_runs_early = attrgetter("op_def.runs_early")
 
 
 def schedule(graph: Subgraph) -> None:
     """Bring the nodes into the order in which they run, which obeys all edges if theirs does."""
-    if any(node.op_def.access is Access.WRITE for node in graph.touching):
+    if graph.touching and any(node.op_def.access is Access.WRITE for node in graph.touching):
         _write_late(graph)
-    if any(node.op_def.runs_early for node in graph.new):
+    if any(map(_runs_early, graph.new)):
         _make_room_early(graph)
 
 

@@ -20,6 +20,7 @@ from flowbook.exec.signature.fetches import Rebuild
 from flowbook.exec.signature.spelling import is_lasting, spelling
 from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.stale_runs import check_stale
 
 # How many spellings of signatures a session remembers.
@@ -56,6 +57,7 @@ class Calls:
     def __init__(self, graph: Graph, master: Master) -> None:
         self.known: dict[Any, Call] = {}
         self.instruments = Instruments(graph, self.forget)
+        self._feeds: dict[Tensor, Feed] = {}
         self._graph = graph
         self._master = master
         self._changes = 0
@@ -81,33 +83,41 @@ class Calls:
 
     def call(self, fetches: Any, keys: Sequence[Any]) -> Call:
         """The call of fetches and of what is fed, which is not remembered."""
-        flat, specs, signature = asked(self._graph, fetches, keys)
+        flat, feeds, signature = asked(self._graph, fetches, keys, feed_of=self._feed)
         if flat.targets:
             warn_of_unasked_values(self._graph, fetches)
         prepared = self._master.prepare(signature, self.instruments.rewriting)
         is_stale = check_stale(prepared.operations, signature.feeds)
         run = self.instruments.running(self._master, prepared)
-        return Call(prepared, run, specs, flat.rebuild, is_stale)
+        return Call(prepared, run, feeds, flat.rebuild, is_stale)
+
+    def _feed(self, tensor: Tensor) -> Feed:
+        """What checks the values of a fed tensor, which is the same in all calls."""
+        feed = self._feeds.get(tensor)
+        if feed is None or not feed.is_current:
+            feed = self._feeds[tensor] = Feed(tensor)
+        return feed
 
     def forget(self) -> None:
         """Let every signature be asked for anew."""
         with self._lock:
             self._changes += 1
             self.known.clear()
+            self._feeds.clear()
 
     def _forget_dropped(self) -> None:
         """Forget what runs what the master has let go of."""
+        if self._drops == self._master.drops:
+            return
         with self._lock:
-            if self._drops != self._master.drops:
-                self._drops = self._master.drops
-                self.known = {
-                    key: call
-                    for key, call in self.known.items()
-                    if self._master.keeps(call.prepared)
-                }
+            self._drops = self._master.drops
+            self.known = {
+                key: call for key, call in self.known.items() if self._master.keeps(call.prepared)
+            }
 
     def close(self) -> None:
         """Forget everything, and remember nothing any more."""
         with self._lock:
             self._closed = True
             self.known = {}
+            self._feeds = {}

@@ -44,7 +44,7 @@ from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.placement_search import PlacementSearch, search_of
 from flowbook.exec.session.planner import Planner
 from flowbook.exec.signature.compound_feeds import expanded, has_compound
-from flowbook.exec.signature.feeds import check_mapping
+from flowbook.exec.signature.feeds import MAPPINGS, check_mapping
 from flowbook.exec.signature.spelling import spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import REQUIRED, catches_misfits, misfit
@@ -266,11 +266,11 @@ class Session:
         if misplaced or misspelt:
             raise _misfit(self.run, fetches, feeds, *misplaced, **misspelt)
         if self._version != self._members.version:
-            self.extend()
+            self._extend()
         try:
             call = self._calls.known[spelling(fetches, feeds)]
         except (KeyError, TypeError, ValueError):  # An array where a dict belongs is ambiguous.
-            if isinstance(feeds, Mapping) and has_compound(feeds):
+            if isinstance(feeds, MAPPINGS) and has_compound(feeds):
                 return self.run(fetches, hides_frames(expanded)(feeds), timeout=timeout)
             call = self._prepare(fetches, feeds)
         values: Sequence[Any] = ()
@@ -688,13 +688,16 @@ class Session:
 
     # Life
 
-    @hides_frames
     def extend(self) -> None:
         """Take what the graph gained since the last run. `run` does it by itself.
 
         Raises:
             FailedPreconditionError: if the session is closed.
         """
+        self._extend()
+
+    @hides_frames
+    def _extend(self) -> None:
         with self._lock:
             self._check_open()
             version, retirements = self._members.version, self._members.retirements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from flowbook.graph.ops.state.variables import Variable
 
 # How many different shapes a feed remembers to have accepted.
 _REMEMBERED = 64
+
+# Dicts are told at once; other mappings are asked for what they are.
+MAPPINGS = (dict, Mapping)
 
 
 def feedable(graph: Graph, key: Any) -> Tensor:
@@ -72,7 +75,7 @@ class Feed:
         tensor: the tensor, or a variable's handle.
     """
 
-    __slots__ = ("_accepted", "_numpy", "dtype", "shape", "tensor")
+    __slots__ = ("_accepted", "_known", "_numpy", "dtype", "shape", "tensor")
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -81,8 +84,14 @@ class Feed:
             self.shape = tensor.op.attributes["shape"]
         else:
             self.dtype, self.shape = tensor.dtype, tensor.shape
+        self._known = tensor.shape
         self._numpy = self.dtype.numpy
         self._accepted: set[tuple[int, ...]] = set()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no more has become known of the tensor's shape since."""
+        return self._known is self.tensor.shape
 
     def value(self, value: Any) -> Any:
         """The value as an array of the tensor's dtype.
@@ -147,17 +156,15 @@ class Feed:
 
 def check_mapping(feeds: Any) -> None:
     """Refuse feeds that are no dict, nor anything like it."""
-    if feeds is not None and not isinstance(feeds, Mapping):
+    if feeds is not None and not isinstance(feeds, MAPPINGS):
         raise InvalidTypeError(
             f"feeds is a dict from tensors to values, not {type(feeds).__name__}",
             hint="sess.run(fetches, {x: value})",
         )
 
 
-def check_no_duplicates(feeds: Iterable[Feed]) -> None:
+def check_no_duplicates(fed: Sequence[Tensor]) -> None:
     """Refuse one tensor fed twice, as by object and by name."""
-    seen: set[Tensor] = set()
-    for feed in feeds:
-        if feed.tensor in seen:
-            raise InvalidArgumentError(f"{feed.tensor.name!r} is fed twice")
-        seen.add(feed.tensor)
+    if len(set(fed)) < len(fed):
+        twice = next(tensor for tensor in fed if fed.count(tensor) > 1)
+        raise InvalidArgumentError(f"{twice.name!r} is fed twice")

@@ -75,11 +75,17 @@ def _graph_of(fetches: Any) -> Graph | None:
 def _flatten(
     graph: Graph, item: Any, tensors: list[Tensor], targets: list[Operation], whole: Any
 ) -> Rebuild:
+    if isinstance(item, _LEAVES):
+        return _leaf(graph, item, tensors, targets, whole)
+    return _flatten_nested(graph, item, tensors, targets, whole)
+
+
+def _flatten_nested(
+    graph: Graph, item: Any, tensors: list[Tensor], targets: list[Operation], whole: Any
+) -> Rebuild:
     def inner(items: Any) -> list[Rebuild]:
         return [_flatten(graph, i, tensors, targets, whole) for i in items]
 
-    if isinstance(item, _LEAVES):
-        return _leaf(graph, item, tensors, targets, whole)
     if isinstance(item, list):
         return _rebuilding(list, inner(item))
     if isinstance(item, tuple):

@@ -113,6 +113,8 @@ def _equal_constants(graph: Subgraph) -> dict[int, int]:
     """
     first, constants = graph.alike, graph.constants
     values: dict[int, int] = {}
+    if len(constants) == graph.compared:
+        return values
     for value in since(constants, graph.compared):
         array = constants[value]
         if array.nbytes <= SMALL and not array.dtype.hasobject:

@@ -24,7 +24,8 @@ MOST_NEW = 100
 
 def grows(
     base: Subgraph,
-    roots: Sequence[Operation],
+    fetched: Sequence[Tensor],
+    ran: Sequence[Operation],
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
 ) -> bool:
@@ -32,9 +33,8 @@ def grows(
 
     Args:
         base: the subgraph, of which a plan was made.
-        roots: the operations that it was asked for: those of its fetches and its targets.
-        fetches: what is fetched now.
-        targets: the operations that are run now.
+        fetched, ran: what it was asked for: its fetches, and the operations that it was to run.
+        fetches, targets: what is asked for now.
     """
     fed = set(base.feeds)
     met: set[Operation] = set()
@@ -69,10 +69,11 @@ def grows(
             _note_touch(operation, reads, writes)
         taken += [t for t in operation.inputs if t not in fed]
         stack += operation.control_inputs
-    # A read that was built after a write would have to go before it.
-    if any(reads.get(key, 0) > first for key, first in writes.items()):
+    met |= new
+    if not (met.issuperset(ran) and met.issuperset([t.op for t in fetched if t not in fed])):
         return False
-    return met.union(new).issuperset(roots)
+    # A read that was built after a write would have to go before it.
+    return not any(reads.get(key, 0) > first for key, first in writes.items())
 
 
 def _note_touch(
@@ -104,7 +105,7 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
         or operation.context is not None
         or operation.settled_by
         or operation.device
-        or any(other in base.node_of for other in operation.colocation)
+        or any(map(base.node_of.__contains__, operation.colocation))
     ):
         return False
     if op_def.is_pure or op_def.is_handle or op_def.access is Access.DRAW:

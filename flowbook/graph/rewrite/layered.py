@@ -79,11 +79,11 @@ def grown(table: Table[K, V]) -> Table[K, V]:
     What was added to a table is copied, and what that began with is not: so the first is kept much
     smaller than the second. From time to time one table is made of both.
     """
-    if isinstance(table, Layered):
-        return table.grown()
-    return Layered(table, {}) if table else {}
+    if isinstance(table, dict):
+        return Layered(table, {}) if table else {}
+    return table.grown()
 
 
 def since(table: Mapping[K, V], count: int) -> Iterator[K]:
     """The keys of a table but for the first ones, in the order in which they came."""
-    return table.since(count) if isinstance(table, Layered) else islice(table, count, None)
+    return table.since(count) if type(table) is Layered else islice(table, count, None)

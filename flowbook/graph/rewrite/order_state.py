@@ -30,6 +30,8 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 def order_state(graph: Subgraph) -> None:
     """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them."""
+    if not graph.touching:
+        return
     writes: dict[ResourceKey, list[Node]] = {}
     reads: dict[ResourceKey, list[Node]] = {}
     turns: dict[ResourceKey, list[Node]] = {}

@@ -14,7 +14,10 @@ from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.redefinition.stale_runs import stale_message
+from flowbook.graph.rewrite.layered import Table
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
+
+_BY_ID = attrgetter("id")
 
 
 def prune(
@@ -41,8 +44,8 @@ def prune(
     known = base.node_of if base is not None else ()
     operations = closure(fetches, targets, fed, fed_variables, known)
     if base is None:
-        graph = Subgraph([], list(feeds), [], [], [], count=len(feeds))
-        graph.values.update(zip(feeds, range(len(feeds)), strict=True))
+        values: Table[Tensor, int] = {tensor: place for place, tensor in enumerate(feeds)}
+        graph = Subgraph([], list(feeds), [], [], [], count=len(feeds), values=values)
     else:
         graph = base.extended()
     graph.operations += operations
@@ -52,6 +55,8 @@ def prune(
     closing: list[Node] = []
     for op in operations:
         op_def, attributes = op.op_def, op.attributes
+        if op.device or op.colocation:
+            graph.asking.append(op)
         if op_def.must_be_fed:
             if op.outputs[0] in fed:
                 continue  # A target that the feed stands for.
@@ -97,7 +102,8 @@ def prune(
         node.closes = node_of[node.operation.closes]
     graph.count = count
     graph.fetches = [value_of(t) for t in fetches]
-    graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
+    if targets:
+        graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
     return graph
 
 
@@ -192,7 +198,7 @@ def closure(
         if op.closed_by is not None and op.closed_by not in seen:
             stack.append(op.closed_by)
     found += calls
-    found.sort(key=attrgetter("id"))
+    found.sort(key=_BY_ID)
     return found
 
 

@@ -96,7 +96,7 @@ class Node:
         return f"<Node {self.op_def.type} {self.operation.name!r} {self.inputs}->{self.outputs}>"
 
 
-@dataclass
+@dataclass(slots=True)
 class Subgraph:
     """What one signature needs.
 
@@ -104,6 +104,7 @@ class Subgraph:
         operations: all operations that are needed, before any rewriting.
         stateful: those of them that own or touch something.
         touching: the nodes of those that are new.
+        asking: those operations that ask for a device, or to be beside others.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -140,6 +141,7 @@ class Subgraph:
     count: int = 0
     stateful: list[Operation] = field(default_factory=list)
     touching: list[Node] = field(default_factory=list)
+    asking: list[Operation] = field(default_factory=list)
     values: Table[Tensor, int] = field(default_factory=dict)
     node_of: Table[Operation, Node | None] = field(default_factory=dict)
     instead: Table[int, int] = field(default_factory=dict)
@@ -167,6 +169,7 @@ class Subgraph:
             start=len(self.nodes),
             count=self.count,
             stateful=self.stateful.copy(),
+            asking=self.asking.copy(),
             values=grown(self.values),
             node_of=grown(self.node_of),
             instead=grown(self.instead),
@@ -256,7 +259,7 @@ class Subgraph:
         if swept:
             self.swept = self.swept.union(swept)
             self.nodes[self.start :] = reversed(needed)
-        if not self.start:
+        if self.constants and not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 
     def sort(self, priority: Callable[[Node], Any]) -> None:

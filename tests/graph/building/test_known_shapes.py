@@ -44,6 +44,16 @@ def test_what_is_fed_is_checked() -> None:
         assert sess.run(x * 2, {x: ONES}).tolist() == (ONES * 2).tolist()
 
 
+def test_what_is_fed_again_is_checked_by_what_was_said_meanwhile() -> None:
+    x = fb.placeholder(fb.float32, name="x")
+    wide = np.ones((2, 4), np.float32)
+    with fb.Session() as sess:
+        sess.run(x * 2, {x: wide})
+        x.set_shape([None, 3])
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"fed for 'x:0' .* \[2, 4\]"):
+            sess.run(x * 3, {x: wide})
+
+
 def test_what_is_computed_is_checked_and_not_trusted() -> None:
     x = fb.py_func(lambda: np.ones((2, 4), np.float32), [], fb.float32)
     before = x * 2
