@@ -17,6 +17,8 @@ from typing import Any
 
 import nbformat
 
+from tests.browser import kernels
+
 ROOT = Path(__file__).parents[2]
 
 CHROMIUM = "/usr/bin/chromium"
@@ -47,6 +49,15 @@ def _extensions(folder: Path) -> Path:
     found.mkdir()
     (found / "flowbook").symlink_to(ROOT / "labextension" / "prebuilt")
     return found
+
+
+def _use_kernels(folder: Path, asked: Path) -> None:
+    """Have what `kernels` forks be the kernels of JupyterLab's notebooks."""
+    found = folder / "kernels" / "python3"
+    found.mkdir(parents=True)
+    command = [sys.executable, "-S", kernels.__file__, str(asked), "{connection_file}"]
+    described = {"argv": command, "display_name": "Python 3", "language": "python"}
+    (found / "kernel.json").write_text(json.dumps(described), encoding="utf-8")
 
 
 @contextmanager
@@ -101,7 +112,25 @@ class Lab:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
-        with (folder / "log").open("w") as log:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "JUPYTER_DATA_DIR": str(folder / "data"),
+            "JUPYTER_PATH": str(folder / "first"),
+            "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        }
+        asked = folder / "kernels"
+        _use_kernels(folder / "first", asked)
+        with (folder / "log").open("w") as log, kernels.listening(str(asked)) as listener:
+            self._kernels = subprocess.Popen(
+                [sys.executable, kernels.__file__],
+                env=environment,
+                stdin=listener,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
@@ -112,14 +141,7 @@ class Lab:
                     "--LabApp.expose_app_in_browser=True",
                     f"--LabApp.extra_labextensions_path={_extensions(folder)}",
                 ],
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "JUPYTER_CONFIG_DIR": str(folder / "config"),
-                    "JUPYTER_DATA_DIR": str(folder / "data"),
-                    "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-                    "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-                },
+                env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -138,8 +160,9 @@ class Lab:
 
     def close(self) -> None:
         """Stop the server and its kernels."""
-        self._process.terminate()
-        self._process.wait(timeout=PATIENCE)
+        for process in (self._process, self._kernels):
+            process.terminate()
+            process.wait(timeout=PATIENCE)
 
     def use_theme(self, dark: bool) -> None:
         """Have pages that are opened from now on use a theme."""
