@@ -1139,6 +1139,13 @@ CHANGES = (
         "return True",
         (GROWTH,),
     ),
+    Change("graph/rewrite/growth.py", "len(new) == len(base.operations) or", "", (GROWTH,)),
+    Change(
+        "graph/rewrite/growth.py",
+        "len(new) == len(base.operations) or",
+        "len(new) > 99 or",
+        (GROWTH,),
+    ),
     Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",

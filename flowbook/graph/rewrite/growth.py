@@ -18,9 +18,6 @@ from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.cse import is_there
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
-# So many new operations are looked for.
-MOST_NEW = 100
-
 
 def grows(
     base: Subgraph,
@@ -62,7 +59,8 @@ def grows(
                 return False
             met.add(operation)
             continue
-        if len(new) == MOST_NEW or not _may_follow(base, operation):
+        # More than there is already is not a little more.
+        if len(new) == len(base.operations) or not _may_follow(base, operation):
             return False
         new.add(operation)
         if not operation.op_def.is_pure:

@@ -500,6 +500,19 @@ def test_a_value_that_is_needed_longer_than_before(
         assert written == [8, 1, 8, 1]
 
 
+@pytest.mark.parametrize("more", [150, 450])
+def test_what_doubles_a_graph_is_prepared_with_it(
+    sess: fb.Session, prepared: list[int], more: int
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    y = chain(x, 200)
+    sess.run(y, feeds)
+    z = chain(y, more)
+    assert sess.run(z, feeds).tolist() == [1.0, 2.0]
+    assert prepared[1:] == [2 * more if more < 200 else 2 * (200 + more)]
+
+
 def test_an_error_in_what_is_shared_names_its_operation(
     sess: fb.Session, prepared: list[int], written: list[int]
 ) -> None:
