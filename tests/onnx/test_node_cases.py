@@ -17,6 +17,7 @@ import pytest
 
 import flowbook as fb
 from tests.need import requires
+from tests.op_checks import about
 
 onnx = pytest.importorskip("onnx")
 pytestmark = requires(module="onnx")
@@ -52,6 +53,11 @@ def types_of(model: Any) -> set[tuple[str, str]]:
 
 
 CASES = collected()
+
+# By the type of their first node.
+BY_TYPE: dict[str, list[Any]] = {}
+for each in CASES:
+    BY_TYPE.setdefault(each.model.graph.node[0].op_type, []).append(each)
 
 
 def array(value: Any) -> Any:
@@ -103,8 +109,14 @@ def agree(found: Any, wanted: Any, case: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=case.atol)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_values(case: Any) -> None:
+@pytest.mark.parametrize("type", BY_TYPE)
+def test_values(type: str) -> None:
+    for case in BY_TYPE[type]:
+        with about(case.name):
+            check_values(case)
+
+
+def check_values(case: Any) -> None:
     graph = fb.Graph()
     model = loaded(case, graph)
     names = [info.name for info in case.model.graph.input]

@@ -38,7 +38,7 @@ from tests.exec.resources.test_on_devices import USES
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, natural
-from tests.op_checks import about, agree, built
+from tests.op_checks import about, agree, built, each
 
 __all__ = ["fake_gpu"]
 
@@ -162,37 +162,34 @@ def exact(value: Any) -> Any:
     return np.asarray(value).astype(np.float64) if value.dtype.kind == "V" else np.asarray(value)
 
 
-@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+@each(HERE)
 def test_the_kernel_is_right_on_every_kind(case: Case) -> None:
     assert waits(case) == 0 or case.type in WAITING
 
 
-@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
-def test_so_are_the_ways_that_large_arrays_take(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@each(HERE)
+def test_so_are_the_ways_that_large_arrays_take(case: Case) -> None:
     on_the_cpu = natural_examples(case)
-    monkeypatch.setattr(element_choices, "_LARGE", 0)
-    monkeypatch.setattr(scans, "_MANY_ROWS", 1)
-    monkeypatch.setattr(standardising, "_LONG", 1)
-    compare(case, on_the_cpu, Simulated())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(element_choices, "_LARGE", 0)
+        patch.setattr(scans, "_MANY_ROWS", 1)
+        patch.setattr(standardising, "_LONG", 1)
+        compare(case, on_the_cpu, Simulated())
 
 
-@pytest.mark.parametrize(
-    ("case", "given"),
-    [
-        pytest.param(case, given, id=f"{case.name}-{what}")
-        for case in HERE
-        for what, given in (("nothing", case.empty), ("NaN", case.special))
-        if given is not None
-    ],
-)
-def test_so_are_arrays_of_nothing_and_of_nan(case: Case, given: Any) -> None:
-    compare(case, examples(case, given, natural(case)), Simulated())
+@each(c for c in HERE if c.empty is not None)
+def test_so_are_arrays_of_nothing(case: Case) -> None:
+    compare(case, examples(case, case.empty, natural(case)), Simulated())
 
 
-@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
-def test_so_it_is_by_way_of_the_streams_of_a_gpu(case: Case, fake_gpu: FakeGpu) -> None:
+@each(c for c in HERE if c.special is not None)
+def test_so_are_arrays_of_nan(case: Case) -> None:
+    compare(case, examples(case, case.special, natural(case)), Simulated())
+
+
+@pytest.mark.usefixtures("fake_gpu")
+@each(HERE)
+def test_so_it_is_by_way_of_the_streams_of_a_gpu(case: Case) -> None:
     compare(case, natural_examples(case), Gpu())
 
 
