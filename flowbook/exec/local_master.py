@@ -148,13 +148,13 @@ class LocalMaster:
             if operation.key is not None:
                 self._state.watch(operation, operation.key)
         devices, is_late = self._placing.devices, prepared.signature.is_late
-        program, instruments = prepared.program, prepared.instruments
+        program = prepared.program
         overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
         if program.is_parted:
-            return Joint(program, devices, self._engine, is_late, instruments, overseers)
+            return Joint(program, devices, self._engine, is_late, overseers)
         assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
         device = devices[program.parts[0].device]
-        return Runner(program, device, self._engine, is_late, instruments, begun, overseers[0])
+        return Runner(program, device, self._engine, is_late, begun, overseers[0])
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""

@@ -85,7 +85,6 @@ class FarMaster:
                 local_devices()[0],
                 self._engine,
                 signature.is_late,
-                instruments,
             )
             self._prepared[key] = prepared
         return self._prepared[key]
@@ -392,6 +391,20 @@ def test_guards(sess: Any) -> None:
         with pytest.raises(fb.errors.InvalidArgumentError, match="'logs'"):
             step.run(written, {x: [1.0, -1.0]})
     assert np.isnan(sess.run(written, {x: [1.0, -1.0]})[1])
+
+
+def test_traces(sess: Any) -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    v = fb.Variable([0.0, 0.0], name="v")
+    written = fb.assign(v, fb.log(x, name="logs"), name="written")
+    sess.run(written, {x: [1.0, 1.0]})
+    with sess.guard(), sess.trace() as trace:
+        for _ in range(3):
+            sess.run(written, {x: [1.0, 1.0]})
+    calls = [(call.step, call.operation, call.bytes) for call in trace.calls]
+    kernels = ("logs", 8), ("guard", 0), ("written", 8), ("guard", 0)
+    assert calls == [(step, *each) for step in range(3) for each in kernels]
+    assert "learn" in asked(sess)
 
 
 def test_what_it_runs_is_what_the_local_one_runs(sess: Any) -> None:
