@@ -1726,8 +1726,8 @@ CHANGES = (
     # Instruments
     Change(
         "exec/engine/bind.py",
-        "timed(unit.function, place, device.moment)",
-        "timed(unit.function, place, None)",
+        "timed(function, place, self._device.moment)",
+        "timed(function, place, None)",
         (GPU,),
     ),
     Change(
@@ -1837,6 +1837,18 @@ CHANGES = (
         "if value not in given or not runs_again(self._nodes[index]):",
         "if value not in given:",
         (GUARD,),
+    ),
+    Change(
+        "exec/plan/codec.py",
+        "    message.is_timed = part.is_timed\n",
+        "",
+        ("exec/test_master.py",),
+    ),
+    Change(
+        "exec/engine/bind.py",
+        "if not op_keyed(node.type).is_handle}",
+        "}",
+        ("exec/instruments/test_trace.py",),
     ),
     Change(
         "exec/instruments/attached.py",

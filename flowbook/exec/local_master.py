@@ -144,15 +144,15 @@ class LocalMaster:
             if operation.key is not None:
                 self.resources.watch(operation, operation.key)
         devices, is_late = self.placer.devices, prepared.signature.is_late
-        program, instruments = prepared.program, prepared.instruments
+        program = prepared.program
         if program.is_parted:
             overseers = [Waits(prepared, self._feeding, i) for i in range(len(program.parts))]
-            return Joint(program, devices, self._engine, is_late, instruments, overseers)
+            return Joint(program, devices, self._engine, is_late, overseers)
         # What it grew from lies on one device too.
         assert begun is None or isinstance(begun, Runner)
         device = devices[program.parts[0].device]
         overseer = Waits(prepared, self._feeding)
-        return Runner(program, device, self._engine, is_late, instruments, begun, overseer)
+        return Runner(program, device, self._engine, is_late, begun, overseer)
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""

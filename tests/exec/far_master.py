@@ -68,7 +68,7 @@ class FarMaster:
             data = encode(prepared.program)
             self.sent += len(data)
             self._runners[prepared] = Runner(
-                decode(data), local_devices()[0], self._engine, signature.is_late, instruments
+                decode(data), local_devices()[0], self._engine, signature.is_late
             )
             self._prepared[key] = prepared
         return self._prepared[key]

@@ -146,6 +146,19 @@ def test_guards(sess: Any) -> None:
     assert np.isnan(sess.run(written, {x: [1.0, -1.0]})[1])
 
 
+def test_traces(sess: Any) -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    v = fb.Variable([0.0, 0.0], name="v")
+    written = fb.assign(v, fb.log(x, name="logs"), name="written")
+    sess.run(written, {x: [1.0, 1.0]})
+    with sess.guard(), sess.trace() as trace:
+        for _ in range(3):
+            sess.run(written, {x: [1.0, 1.0]})
+    calls = [(call.step, call.operation, call.bytes) for call in trace.calls]
+    kernels = ("logs", 8), ("guard", 0), ("written", 8), ("guard", 0)
+    assert calls == [(step, *each) for step in range(3) for each in kernels]
+
+
 def test_what_it_runs_is_what_the_local_one_runs(sess: Any) -> None:
     fb.set_random_seed(4)
     x = fb.placeholder(fb.float32, [None, 4])

@@ -153,7 +153,6 @@ def bind(
     device: Device,
     store: Store,
     begun: Bound = NOTHING,
-    is_timed: bool = False,
 ) -> Bound:
     """Find the kernels and resources of a part.
 
@@ -163,7 +162,6 @@ def bind(
         device: where.
         store: where its resources live.
         begun: what its first nodes are bound to already.
-        is_timed: whether it is noted when its kernels run.
 
     Raises:
         NotFoundError: if an operation type is not defined in this process.
@@ -181,20 +179,19 @@ def bind(
         known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
     specs = _specs(feeds, constants, kinds, nodes, begun.specs)
+    timing = _Timing(part.nodes, device) if part.is_timed else None
     types: dict[str, _Found] = {}
     written: set[str] = set()
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
-            found = types[node.type] = _find(op_keyed(node.type), device)
+            found = types[node.type] = _find(op_keyed(node.type), device, timing is not None)
         if found.plain is not None and not specs.has_narrow:
             units.append(Kernel(index, node, found.plain, device, (), _NO_ATTRIBUTES, found.call))
         else:
-            units.append(_unit(index, node, found, device, store, known, specs))
+            units.append(_unit(index, node, found, device, store, known, specs, timing))
         if node.key is not None and found.op_def.access is Access.WRITE:
             written.add(node.key.container)
-    if is_timed:
-        _time(units, device)
     traits = begun.traits
     for found in types.values():
         traits = traits.joined(found.traits)
@@ -236,6 +233,7 @@ def _unit(
     store: Store,
     known: Table[int, Any],
     specs: Specs,
+    timing: _Timing | None,
 ) -> Unit:
     op_def = found.op_def
     leading: tuple[Any, ...] = ()
@@ -261,6 +259,8 @@ def _unit(
     attributes = _NO_ATTRIBUTES
     if found.attributes:
         attributes = {name: node.attributes[name] for name in found.attributes}
+    if timing is not None:
+        function = timing.of(index, node, function, found.kind)
     gives = _HOST if op_def is fetch_op or attributes.get("on_host") else device
     unit = found.kind(index, node, function, gives, leading, attributes, call)
     if isinstance(unit, Router):
@@ -287,22 +287,41 @@ def _elsewhere(key: ResourceKey, home: Device, device: Device) -> FailedPrecondi
     )
 
 
-def _time(units: Sequence[Unit], device: Device) -> None:
-    """Have it noted when kernels run: each is called as a function, and none written out."""
-    part = next(_part_numbers)
-    producer = {v: i for i, u in enumerate(units) if isinstance(u, Kernel) for v in u.outputs}
-    for index, unit in enumerate(units):
-        if isinstance(unit, Kernel):
-            needs = [producer[v] for v in unit.inputs if v in producer]
-            waited = [i for i in unit.after if isinstance(units[i], Kernel)]
-            before = tuple(dict.fromkeys([*needs, *waited]))
-            size = None if isinstance(unit, Router) else _size(unit.node)
-            place = Place(device.name, part, index, unit.node, before, size)
-            if unit.is_async:
-                unit.function = timed_until_report(unit.function, place)
-            else:
-                unit.function = timed(unit.function, place, device.moment)
-            unit.call = unit.call._replace(expression=None)
+class _Timing:
+    """Has it noted when the kernels of a part run (`recording.py`).
+
+    Args:
+        nodes: those of the part.
+        device: where they run.
+    """
+
+    def __init__(self, nodes: Sequence[PlanNode], device: Device) -> None:
+        self._part = next(_part_numbers)
+        self._device = device
+        # Handles are known before the step: no kernel gives them.
+        self._kernels = {i for i, node in enumerate(nodes) if not op_keyed(node.type).is_handle}
+        self._producer = {v: i for i in self._kernels for v in nodes[i].outputs}
+
+    def of(
+        self, index: int, node: PlanNode, function: Callable[..., Any], kind: type[Kernel]
+    ) -> Callable[..., Any]:
+        """A kernel's function that notes when it runs.
+
+        Args:
+            index: the number of the node.
+            node: what it computes.
+            function: the kernel's.
+            kind: of the unit that calls it.
+        """
+        needs = [self._producer[v] for v in node.inputs if v in self._producer]
+        waited = [i for i in node.after if i in self._kernels]
+        before = tuple(dict.fromkeys([*needs, *waited]))
+        # What routes may give a dead value.
+        size = None if kind is Router else _size(node)
+        place = Place(self._device.name, self._part, index, node, before, size)
+        if kind.is_async:
+            return timed_until_report(function, place)
+        return timed(function, place, self._device.moment)
 
 
 def _size(node: PlanNode) -> int | None:
@@ -315,24 +334,29 @@ def _size(node: PlanNode) -> int | None:
     return size
 
 
-def _find(op_def: OpDef[Any], device: Device) -> _Found:
+def _find(op_def: OpDef[Any], device: Device, is_timed: bool) -> _Found:
     kind = device.kind
-    return _found(op_def, kernel_for(op_def, kind), registered_kernels(op_def, kind))
+    return _found(op_def, kernel_for(op_def, kind), registered_kernels(op_def, kind), is_timed)
 
 
 @lru_cache(1024)
 def _found(
-    op_def: OpDef[Any], function: Callable[..., Any] | None, registered: Sequence[Registered]
+    op_def: OpDef[Any],
+    function: Callable[..., Any] | None,
+    registered: Sequence[Registered],
+    is_timed: bool,
 ) -> _Found:
     is_users = any(kernel.is_users for kernel in registered)
     attributes = op_def.kernel_attributes(function) if function is not None else []
     has_special = bool(registered) and not is_users
     kind: type[Kernel] = AsyncKernel if op_def.is_async else Kernel
     kind = Router if op_def.is_router else kind
-    is_plain = kind is Kernel and op_def is not fetch_op and op_def.owns is None
+    is_plain = kind is Kernel and op_def is not fetch_op and op_def.owns is None and not is_timed
+    # What is timed is called as a function.
+    is_written_out = op_def.is_inlined and not is_users and not is_timed
     call = Call(
         function is not None and _is_positional(function, attributes),
-        op_def.expression if not is_users and op_def.is_inlined else None,
+        op_def.expression if is_written_out else None,
         op_def.is_single,
         is_users or not op_def.is_builtin,
         op_def.is_builtin,

@@ -47,7 +47,6 @@ from flowbook.exec.engine.undivided import FREE, Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Part, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
@@ -83,7 +82,6 @@ class Runner:
         device: where.
         engine: what it runs in.
         is_late: for each feed whether it arrives after the step has begun; empty if none does.
-        instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
         overseer: who is told of steps that wait.
         number: that of the part in its program.
@@ -117,7 +115,6 @@ class Runner:
         device: Device,
         engine: Engine,
         is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
         overseer: Overseer | None = None,
         number: int = 0,
@@ -128,13 +125,11 @@ class Runner:
         self._part = part
         self._device = device
         self._executions = engine.executions
-        self._instruments = instruments
         self._overseer = overseer
         self._finishers = finishers(device)
         fed = [program.feeds[place] for place in part.feeds]
-        is_timed = bool(instruments) and any(i.times_kernels for i in instruments)
         begun_with = begun._bound if begun else NOTHING
-        bound: Bound = bind(part, fed, device, engine.store, begun_with, is_timed)
+        bound: Bound = bind(part, fed, device, engine.store, begun_with)
         self._bound: Bound = bound
         traits = bound.traits
         self._units: list[Unit] = bound.units
@@ -635,8 +630,7 @@ class Runner:
 
     def _generate_asking(self) -> Generated | None:
         """The whole program as code that begins with what may have to wait, if that can be."""
-        is_watched = any(instrument.times_kernels for instrument in self._instruments)
-        if self._is_routed or self._port is not None or is_watched:
+        if self._is_routed or self._port is not None or self._part.is_timed:
             return None
         before = {*range(len(self._part.feeds)), *self._bound.known}
         units = asking_first(self._units, before)

@@ -22,6 +22,7 @@ from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.plan.instrument import Instrument, Run
+from flowbook.exec.plan.program import Program
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.counted import counted
@@ -116,7 +117,10 @@ class Timing(Instrument):
     """Has programs note when their kernels run; it is the same for all traces."""
 
     rewrites = True
-    times_kernels = True
+
+    def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
+        """The program, timed."""
+        return program._replace(parts=tuple([p._replace(is_timed=True) for p in program.parts]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Timing)

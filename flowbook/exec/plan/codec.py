@@ -100,6 +100,7 @@ def _write_part(part: Part, message: PartDef, values: ValueWriter) -> None:
     message.ownership.extend([ownership.name for ownership in part.ownership])
     message.targets.extend(part.targets)
     message.on_host.extend(part.on_host)
+    message.is_timed = part.is_timed
     for value, constant in part.constants.items():
         message.constants.append(ConstantDef(value=value, array=values.write_array(constant)))
 
@@ -115,6 +116,7 @@ def _read_part(message: PartDef, values: ValueReader) -> Part:
         tuple(message.targets),
         {constant.value: values.array(constant.array) for constant in message.constants},
         tuple(message.on_host),
+        message.is_timed,
     )
 
 

@@ -1,9 +1,9 @@
 """Instruments: what watches runs. A program becomes a program plus a sink of events.
 
 There are three things that an instrument may do with a signature. It may rewrite the program, which
-stays plain data: a guard adds nodes that check values; or it may have it noted when the program's
-kernels run. It may tap the signature: ask for further tensors in some of its runs, and take their
-values: summaries do so. And it may surround the runs: a trace does so. Everything else that watches
+stays plain data: a guard adds nodes that check values, and a trace has it noted when kernels run.
+It may tap the signature: ask for further tensors in some of its runs, and take their values:
+summaries do so. And it may surround the runs: a trace does so too. Everything else that watches
 runs is made of these; none of it lives in the session.
 
 An instrument that rewrites is known by its configuration: two that are equal make the same program,
@@ -45,11 +45,9 @@ class Instrument:
 
     Attributes:
         rewrites: whether it rewrites programs. If so, it is compared by its configuration.
-        times_kernels: whether those programs note when their kernels run (`engine/recording.py`).
     """
 
     rewrites = False
-    times_kernels = False
 
     def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
         """The program that runs instead.

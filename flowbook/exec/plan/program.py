@@ -108,6 +108,7 @@ class Part(NamedTuple):
         targets: nodes that are run without returning anything.
         constants: values that are known.
         on_host: those of its feeds and constants that stay in host memory, whatever the device's.
+        is_timed: whether it is noted when its kernels run (`engine/recording.py`).
     """
 
     device: str
@@ -119,6 +120,7 @@ class Part(NamedTuple):
     targets: tuple[int, ...]
     constants: Mapping[int, np.ndarray[Any, Any]]
     on_host: tuple[int, ...] = ()
+    is_timed: bool = False
 
     @property
     def nodes(self) -> tuple[PlanNode, ...]:

@@ -42,7 +42,7 @@ class FetchDef(_message.Message):
     def __init__(self, part: _Optional[int] = ..., place: _Optional[int] = ...) -> None: ...
 
 class PartDef(_message.Message):
-    __slots__ = ("device", "feeds", "values", "block", "fetches", "ownership", "targets", "constants", "on_host")
+    __slots__ = ("device", "feeds", "values", "block", "fetches", "ownership", "targets", "constants", "on_host", "is_timed")
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     FEEDS_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +52,7 @@ class PartDef(_message.Message):
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     CONSTANTS_FIELD_NUMBER: _ClassVar[int]
     ON_HOST_FIELD_NUMBER: _ClassVar[int]
+    IS_TIMED_FIELD_NUMBER: _ClassVar[int]
     device: str
     feeds: _containers.RepeatedScalarFieldContainer[int]
     values: int
@@ -61,7 +62,8 @@ class PartDef(_message.Message):
     targets: _containers.RepeatedScalarFieldContainer[int]
     constants: _containers.RepeatedCompositeFieldContainer[ConstantDef]
     on_host: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, device: _Optional[str] = ..., feeds: _Optional[_Iterable[int]] = ..., values: _Optional[int] = ..., block: _Optional[_Union[BlockDef, _Mapping]] = ..., fetches: _Optional[_Iterable[int]] = ..., ownership: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[int]] = ..., constants: _Optional[_Iterable[_Union[ConstantDef, _Mapping]]] = ..., on_host: _Optional[_Iterable[int]] = ...) -> None: ...
+    is_timed: bool
+    def __init__(self, device: _Optional[str] = ..., feeds: _Optional[_Iterable[int]] = ..., values: _Optional[int] = ..., block: _Optional[_Union[BlockDef, _Mapping]] = ..., fetches: _Optional[_Iterable[int]] = ..., ownership: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[int]] = ..., constants: _Optional[_Iterable[_Union[ConstantDef, _Mapping]]] = ..., on_host: _Optional[_Iterable[int]] = ..., is_timed: bool = ...) -> None: ...
 
 class ConstantDef(_message.Message):
     __slots__ = ("value", "array")

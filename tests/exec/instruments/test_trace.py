@@ -64,6 +64,19 @@ def test_calls_are_in_order_and_within_their_steps(x: fb.Tensor, chain: fb.Tenso
     assert not any(call.waits or call.key for call in trace.calls)
 
 
+def test_what_needs_a_handle_alone_is_ready_when_the_step_begins() -> None:
+    v = fb.Variable(1.0, name="v")
+    doubled = fb.assign(v, v * 2.0)
+    with fb.Session() as sess:
+        sess.run(v)
+        with sess.trace() as trace:
+            sess.run(doubled)
+    read, product, written = trace.calls
+    assert [call.type for call in trace.calls] == ["ReadVariable", "Mul", "Assign"]
+    assert read.ready == trace.steps[0].start
+    assert (product.ready, written.ready) == (read.end, product.end)
+
+
 def test_nothing_is_noted_before_and_after_the_block(x: fb.Tensor, chain: fb.Tensor) -> None:
     with fb.Session() as sess:
         before = sess.run(chain, {x: FED})

@@ -29,7 +29,6 @@ from flowbook.exec.engine.runner import Runner, Stage, check_end
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.gate import Passage, shares
 from flowbook.graph.model.errors import ResourceExhaustedError
@@ -47,7 +46,6 @@ class Joint:
         engine: what it runs in.
         is_late: for each of the program's feeds whether it arrives after the step has begun; empty
             if none does.
-        instruments: what has rewritten the program, and finds out more about failures.
         overseers: who is told of each part that waits.
 
     Attributes:
@@ -60,7 +58,6 @@ class Joint:
         devices: Mapping[str, Device],
         engine: Engine,
         is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
         overseers: Sequence[Overseer] = (),
     ) -> None:
         self._program = program
@@ -72,7 +69,6 @@ class Joint:
                 device,
                 engine,
                 [is_late[place] for place in part.feeds[:-1]] if is_late else (),
-                instruments,
                 overseer=overseer,
                 number=number,
                 takes=takes,
