@@ -20,7 +20,6 @@ from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.parts.joint import Joint
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.feeding import Feeding
 from flowbook.exec.local.exhausted import holders
 from flowbook.exec.local.failed import located
 from flowbook.exec.local.partial_step import LocalPartialStep
@@ -31,13 +30,14 @@ from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.replacing import Replacement
+from flowbook.exec.plan.watching import Instrument
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.kinds import Closable
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waiter, Waits
+from flowbook.exec.stalled import Waiter, Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhaustedError

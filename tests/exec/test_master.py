@@ -23,7 +23,6 @@ from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.feeding import Feeding
 from flowbook.exec.local.failed import located
 from flowbook.exec.local.partial_step import LocalPartialStep
 from flowbook.exec.local_master import LocalMaster
@@ -31,16 +30,17 @@ from flowbook.exec.master import Master, PartialStep
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
-from flowbook.exec.plan.explaining import explain
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.plan.rehearsal import explain
 from flowbook.exec.plan.replacing import Replacement
+from flowbook.exec.plan.watching import Instrument
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waiter
+from flowbook.exec.stalled import Waiter
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 

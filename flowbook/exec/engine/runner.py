@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.abandoned import call_until
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
@@ -33,7 +34,6 @@ from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
-from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
@@ -44,8 +44,8 @@ from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import PlanNode, Program
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError

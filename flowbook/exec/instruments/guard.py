@@ -22,8 +22,8 @@ from flowbook.exec.instruments.guarded_plan import (
     runs_again,
 )
 from flowbook.exec.plan.failure import Failure, Summary, summary_of
-from flowbook.exec.plan.instrument import Bound, Instrument
 from flowbook.exec.plan.program import PlanNode, Program
+from flowbook.exec.plan.watching import Bound, Instrument
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_keyed

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from flowbook.exec.engine.parts.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.signature import Signature
 
 # Programs are kept while they have no more nodes than this together, the latest in any case. Those

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.abandoned import LONGEST_WAIT
 from flowbook.exec.engine.engine import Engine
-from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.giving_back import GivingBack, Uses, take, uses_of
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous
@@ -29,8 +29,8 @@ from flowbook.exec.engine.runner import Runner, Stage, check_end
 from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.resources.gate import Passage, shares
 from flowbook.graph.model.errors import ResourceExhaustedError
 

@@ -2,7 +2,7 @@
 
 A runner is an operation, which waits for what it has others run; so it is stored with the graph, is
 redefined with its cell, and fetching it fills the queue by one round. Its threads are a session's:
-`flowbook/exec/feeding.py`.
+`flowbook/exec/queue_threads.py`.
 """
 
 from __future__ import annotations
