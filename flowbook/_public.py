@@ -25,9 +25,8 @@ from flowbook.graph.model.touch import Touch
 # Modules for users that list themselves what they hold. Others are the layers behind flowbook.
 _OTHERS = ("errors", "onnx", "tensorflow")
 
-# OpDef asks which module calls it; operations and tensors are made by calls of operation types,
-# of which they would take a fifth of the time.
-_MADE_AS_THEY_ARE = (OpDef, Operation, Tensor)
+# They are made by calls of operation types, of which a wrapper would take a fifth of the time.
+_MADE_AS_THEY_ARE = (Operation, Tensor)
 
 # What steps call, and the building of each operation, of which a wrapper would take its share. The
 # first of a session's runs says of its own what it does not take.
