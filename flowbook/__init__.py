@@ -28,7 +28,7 @@ from flowbook import summary as summary
 from flowbook import tensorflow as tensorflow
 from flowbook import train as train
 from flowbook._public import make_public as _make_public
-from flowbook.exec import waits as _waits
+from flowbook.exec import stalled as _stalled
 from flowbook.exec.devices.device import *
 from flowbook.exec.devices.kinds import *
 from flowbook.exec.engine import blas_threads as _blas_threads
@@ -185,7 +185,7 @@ from flowbook.widgets.timelines.timeline_view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
-_act_on("report_waits", _waits.check_seconds)
+_act_on("report_waits", _stalled.check_seconds)
 _compile_with(_compiling.compile_behind)
 _compute_with(_shared_products.multiply, _shared_products.factorise)
 _make_public()

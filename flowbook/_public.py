@@ -15,7 +15,7 @@ from flowbook.exec.session.session import Session
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.async_context import AsyncContext
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.definition.public import public, refuses_misfits
+from flowbook.graph.definition.public import as_method_of, public
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_definitions
 from flowbook.graph.model.shape import Shape
@@ -25,9 +25,8 @@ from flowbook.graph.model.touch import Touch
 # Modules for users that list themselves what they hold. Others are the layers behind flowbook.
 _OTHERS = ("errors", "onnx", "tensorflow")
 
-# OpDef asks which module calls it; operations and tensors are made by calls of operation types,
-# of which they would take a fifth of the time.
-_MADE_AS_THEY_ARE = (OpDef, Operation, Tensor)
+# They are made by calls of operation types, of which a wrapper would take a fifth of the time.
+_MADE_AS_THEY_ARE = (Operation, Tensor)
 
 # What steps call, and the building of each operation, of which a wrapper would take its share. The
 # first of a session's runs says of its own what it does not take.
@@ -63,7 +62,7 @@ def make_public() -> None:
                 if "__init__" in vars(member) and member not in _MADE_AS_THEY_ARE:
                     member.__init__ = public(member.__init__)  # type: ignore[misc]
     for each in classes.difference(_CALLED_OFTEN):
-        _have_methods_refuse_misfits(each)
+        _make_methods_public(each)
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.
             op_def.public = made.get(function) or public(function, op_def.type)
@@ -77,14 +76,14 @@ def _is_ours(member: type) -> bool:
     return member.__module__.partition(".")[0] == "flowbook"
 
 
-def _have_methods_refuse_misfits(member: type) -> None:
+def _make_methods_public(member: type) -> None:
     for name, method in list(vars(member).items()):
         if name.startswith("_") or method in _CALLED_OFTEN_OF:
             continue
         if isinstance(method, FunctionType):
-            setattr(member, name, refuses_misfits(method))
+            setattr(member, name, as_method_of(member, method))
         elif isinstance(method, classmethod | staticmethod):
-            setattr(member, name, type(method)(refuses_misfits(method.__func__)))
+            setattr(member, name, type(method)(as_method_of(member, method.__func__)))
 
 
 def _names(module: ModuleType) -> list[str]:

@@ -124,7 +124,7 @@ PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
 UPDATES = "graph/model/test_updates.py"
 GATES = "exec/state/test_gate.py"
-WAITS = "exec/test_waits.py"
+WAITS = "exec/test_stalled.py"
 CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
@@ -255,7 +255,7 @@ CHANGES = (
         (GOING_ON,),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "            touched |= {feeder.queue for feeder in more}\n",
         "",
         (GOING_ON,),
@@ -540,7 +540,7 @@ CHANGES = (
         ("exec/session/test_partial_run.py",),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "            self._give_up(queue)\n",
         "            pass\n",
         ("cells/test_queues.py",),
@@ -646,25 +646,25 @@ CHANGES = (
         ("cells/test_inputs.py",),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "                    feeder.finish()\n",
         "                    pass\n",
         ("train/input/test_resuming.py",),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "                feeder.bound_queue()\n",
         "                pass\n",
         ("train/input/test_resuming.py",),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "        self._on_queue(lambda queue: queue.let_in())\n",
         "",
         ("cells/test_queues.py",),
     ),
     Change(
-        "exec/feeding.py",
+        "exec/queue_threads.py",
         "        for thread in self._others():\n            stop(thread)\n",
         "",
         ("train/input/test_generators.py",),
@@ -703,7 +703,7 @@ CHANGES = (
         "exec/resources/waiting.py",
         "is_alone = not any(self._lines)",
         "is_alone = True",
-        ("graph/ops/queues", "exec/test_waits.py"),
+        ("graph/ops/queues", "exec/test_stalled.py"),
     ),
     Change(
         "exec/resources/queue_kinds.py",
@@ -850,7 +850,7 @@ CHANGES = (
         (WAITS,),
     ),
     Change(
-        "exec/waits.py",
+        "exec/stalled.py",
         "_in_cycles([*self.waiters(waits), *others])",
         "_in_cycles(self.waiters(waits))",
         (WAITS,),
@@ -1369,7 +1369,7 @@ CHANGES = (
         ("exec/placement/test_course.py",),
     ),
     Change(
-        "exec/plan/explaining.py",
+        "exec/plan/rehearsal.py",
         "None, settled)\n    explaining",
         "None, settled, costs)\n    explaining",
         ("exec/session/test_explain.py",),
@@ -2644,7 +2644,7 @@ CHANGES = (
         ("widgets/test_engine.py",),
     ),
     Change(
-        "exec/plan/explaining.py",
+        "exec/plan/rehearsal.py",
         "for n in graph.nodes for p in n.joined",
         "for n in () for p in n.joined",
         ("exec/session/test_explain.py",),

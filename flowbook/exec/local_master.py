@@ -19,7 +19,6 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.parts.joint import Joint
 from flowbook.exec.engine.runnable import Runnable
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.feeding import Feeding
 from flowbook.exec.local.exhausted import holders
 from flowbook.exec.local.failed import located
 from flowbook.exec.local.monitor import LocalMonitor
@@ -28,12 +27,13 @@ from flowbook.exec.local.placing import Placing
 from flowbook.exec.local.programs import Kept, Programs
 from flowbook.exec.local.session_state import SessionState
 from flowbook.exec.plan.failure import Failure, StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.plan.watching import Instrument
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.kinds import Closable
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waits
+from flowbook.exec.stalled import Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhaustedError

@@ -13,15 +13,15 @@ from typing import Any, Protocol, TypeVar
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.engine.code.tally import Ran
-from flowbook.exec.feeding import Feeding
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.replacing import Replacement
+from flowbook.exec.plan.watching import Instrument
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waiter
+from flowbook.exec.stalled import Waiter
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation

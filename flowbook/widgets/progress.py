@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from flowbook.exec.instruments.attached import watch
-from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.watching import Instrument, Tap
 from flowbook.exec.report import in_seconds
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature

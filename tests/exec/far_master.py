@@ -21,8 +21,8 @@ from flowbook.exec.local.failed import located
 from flowbook.exec.master import Master
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Protocol
 
-from flowbook.exec.engine.given_up import stop, thread_of
+from flowbook.exec.engine.abandoned import stop, thread_of
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure

@@ -26,8 +26,8 @@ Who puts back what, in all:
   not taken. What is used at once, of however many resources, a checkpoint has as taken of all or of
   none: that changes while `moving` is held. What goes into two queues is used one after the other.
 - A feeder gives nothing back that its steps do not. It has queues begin anew when the cell that
-  made it runs again behind the end of its input (`exec/feeding.py`): there is nothing to put back
-  then, but all to be made again.
+  made it runs again behind the end of its input (`exec/queue_threads.py`): there is nothing to put
+  back then, but all to be made again.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from contextvars import copy_context
 from graphlib import TopologicalSorter
 from typing import Any, Protocol
 
-from flowbook.exec.engine.given_up import LONGEST_WAIT
+from flowbook.exec.engine.abandoned import LONGEST_WAIT
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.resources.variable import own_claims

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.abandoned import call_until
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
@@ -36,7 +37,6 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.diagnosis import diagnosed
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
-from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer

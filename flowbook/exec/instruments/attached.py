@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from flowbook.exec.master import Master
-from flowbook.exec.plan.instrument import Instrument, Run, Tap
 from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.plan.watching import Instrument, Run, Tap
 from flowbook.graph.building.graph import Graph
 
 Kind = TypeVar("Kind", bound=Instrument)

@@ -21,7 +21,7 @@ from flowbook.exec.checkpoints.folder import folder_at
 from flowbook.exec.checkpoints.free_memory import free_memory
 from flowbook.exec.checkpoints.saver import Holder, Saver
 from flowbook.exec.instruments.attached import Instruments
-from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.watching import Instrument, Tap
 from flowbook.exec.signature.feeds import feedable
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.guarded_plan import guarded
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.plan.watching import Instrument
 from flowbook.graph.model.errors import InvalidTypeError
 
 Some = TypeVar("Some", bound=Instrument)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.exec.instruments.attached import Instruments
-from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.watching import Instrument, Tap
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError

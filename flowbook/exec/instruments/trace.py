@@ -21,8 +21,8 @@ from flowbook.exec.instruments.live_bytes import live_bytes
 from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 from flowbook.exec.placement.measurements import Measured
-from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.plan.program import Program
+from flowbook.exec.plan.watching import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.counted import counted

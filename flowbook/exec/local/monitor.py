@@ -8,8 +8,8 @@ from typing import Any
 
 from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.engine.engine import Engine
-from flowbook.exec.feeding import Feeding
-from flowbook.exec.waits import Waiter
+from flowbook.exec.queue_threads import Feeding
+from flowbook.exec.stalled import Waiter
 from flowbook.graph.model.resource_key import ResourceKey
 
 

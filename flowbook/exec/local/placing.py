@@ -10,9 +10,9 @@ from flowbook.exec.local.programs import Programs
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
 from flowbook.exec.placement.search import Search
-from flowbook.exec.plan.explaining import explain, explain_found
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
+from flowbook.exec.plan.rehearsal import explain, explain_found
 from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import all_closed
 from flowbook.exec.resources.store import Store, usable_on

@@ -10,8 +10,8 @@ from typing import Any
 
 from flowbook.exec.engine.runnable import Runnable
 from flowbook.exec.engine.runner import Stage
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.signature import Signature
 
 # Programs are kept while they have no more nodes than this together, the latest in any case. Those

@@ -13,7 +13,7 @@ from typing import Any
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.initialisation import Initialisation
-from flowbook.exec.feeding import Feeding
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Lockable, Stateful
 from flowbook.exec.resources.store import Store

@@ -16,11 +16,11 @@ from flowbook.exec.placement.jobs import jobs_of
 from flowbook.exec.placement.place import AS_BUILT
 from flowbook.exec.placement.receiving import delays_in
 from flowbook.exec.placement.simulation import Job
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.model.context import Context, Frame, chain, frame_of, runs_in

@@ -12,8 +12,8 @@ from typing import Any
 
 from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.master import Master
-from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.plan.watching import Run
 from flowbook.exec.signature.asking import asked
 from flowbook.exec.signature.feeds import Feed, check_mapping
 from flowbook.exec.signature.fetches import Rebuild

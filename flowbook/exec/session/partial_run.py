@@ -11,7 +11,7 @@ import numpy as np
 
 from flowbook.exec.engine.parts import threads
 from flowbook.exec.master import Master
-from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.asking import asked
 from flowbook.exec.signature.compound_feeds import expanded, has_compound
 from flowbook.exec.signature.feeds import check_mapping, feedable

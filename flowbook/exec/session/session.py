@@ -20,7 +20,6 @@ from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.code.tally import Ran
-from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -35,6 +34,7 @@ from flowbook.exec.master import Master, offered
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.replacing import Replacement
+from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.calls import Call, Calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from flowbook.exec.feeding import Coordinator
+from flowbook.exec.queue_threads import Coordinator
 from flowbook.exec.session.session import Session
 from flowbook.graph.model.errors import InvalidTypeError
 

@@ -19,7 +19,7 @@ from flowbook.graph.control_flow.array_ops import (
     split_op,
     write_op,
 )
-from flowbook.graph.definition.located import located
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -76,6 +76,7 @@ class Lineage:
             self.element_shape = self.element_shape.merge(shape)
 
 
+@builds
 class TensorArray:
     """An array of tensors, whose elements are written and read one by one, in loops above all.
 
@@ -125,10 +126,7 @@ class TensorArray:
         element_shape: Any = None,
         name: str | None = None,
     ) -> None:
-        with (
-            located("TensorArray"),
-            name_scope(name or tensor_array_name or "TensorArray", values=[size]) as scope,
-        ):
+        with name_scope(name or tensor_array_name or "TensorArray", values=[size]) as scope:
             if size is None and not dynamic_size:
                 raise InvalidTypeError(
                     "the size of the array is missing",
@@ -187,8 +185,7 @@ class TensorArray:
             InvalidArgumentError: in the run, if there is no element, or it was read before and not
                 kept.
         """
-        with located("TensorArray.read"):
-            return read_op(self._flow, _int32(index, "index"), **self._typed, name=name)
+        return read_op(self._flow, _int32(index, "index"), **self._typed, name=name)
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with an element more: a value at an index, an int32 scalar.
@@ -198,7 +195,7 @@ class TensorArray:
             InvalidArgumentError: if it has another shape than the elements; in the run, if it is
                 known only then, if there is an element already, or no such index.
         """
-        with located("TensorArray.write"), self._building():
+        with self._building():
             value = self._value(value)
             self._lineage.admit(value.shape)
             return self.with_flow(write_op(self._flow, _int32(index, "index"), value, name=name))
@@ -210,8 +207,7 @@ class TensorArray:
             InvalidArgumentError: in the run, as `read`, and if their shapes differ; without any
                 index, if the shape of the elements is not known.
         """
-        with located("TensorArray.gather"):
-            return gather_op(self._flow, _int32(indices, "indices", 1), **self._typed, name=name)
+        return gather_op(self._flow, _int32(indices, "indices", 1), **self._typed, name=name)
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements, one upon the other: [size, ...]; see `gather`."""
@@ -220,7 +216,7 @@ class TensorArray:
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the rows of a value at some indices, an int32 vector; see `write`."""
-        with located("TensorArray.scatter"), self._building():
+        with self._building():
             value = self._value(value)
             self._lineage.admit(value.shape[1:])
             return self.with_flow(
@@ -229,11 +225,7 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array with all rows of a value, the first at index 0; see `write`."""
-        with (
-            located("TensorArray.unstack"),
-            self._building(),
-            name_scope(name or "unstack"),
-        ):
+        with self._building(), name_scope(name or "unstack"):
             value = self._value(value)
             if value.shape.rank == 0:
                 raise InvalidArgumentError(f"{value.name!r} is a scalar, and has no rows")
@@ -247,8 +239,7 @@ class TensorArray:
         Raises:
             InvalidArgumentError: in the run, as `gather`.
         """
-        with located("TensorArray.concat"):
-            return concat_op(self._flow, **self._typed, name=name)[0]
+        return concat_op(self._flow, **self._typed, name=name)[0]
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array whose elements are pieces of a value, of so many rows each.
@@ -262,7 +253,7 @@ class TensorArray:
             InvalidArgumentError: in the run, as `write`, and if the pieces do not make up the
                 value.
         """
-        with located("TensorArray.split"), self._building():
+        with self._building():
             value = self._value(value)
             if value.shape.dims:
                 self._lineage.admit(Shape.of((None, *value.shape.dims[1:])))
@@ -278,7 +269,7 @@ class TensorArray:
 
         It is zero where nothing is written, and what is written at one index adds up.
         """
-        with located("TensorArray.grad"), self._building(), name_scope(name or "grad"):
+        with self._building(), name_scope(name or "grad"):
             lineage = self._lineage
             made = Lineage(
                 f"{lineage.name}_grad",

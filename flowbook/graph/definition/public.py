@@ -25,6 +25,26 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.origin import site as sites
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+
+# Those whose methods build.
+_building: set[type] = set()
+
+
+def builds(member: Class) -> Class:
+    """Mark a class, as a decorator, whose methods build operations: they are made `public`."""
+    _building.add(member)
+    return member
+
+
+def as_method_of(member: type, method: Function) -> Function:
+    """A method as users call it.
+
+    Of a class that `builds` it says of errors what functions say; others say themselves where
+    theirs come from, and only refuse arguments that they do not take.
+    """
+    return public(method) if member in _building else _refuses_misfits(method)
 
 
 def public(function: Function, what: str | None = None) -> Function:
@@ -68,11 +88,7 @@ def public(function: Function, what: str | None = None) -> Function:
     return call  # type: ignore[return-value]
 
 
-def refuses_misfits(method: Function) -> Function:
-    """The same method, which says of arguments that it does not take what functions say of theirs.
-
-    Its other errors are as they are: methods say themselves where they come from.
-    """
+def _refuses_misfits(method: Function) -> Function:
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:

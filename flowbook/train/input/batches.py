@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import Shape
@@ -197,27 +196,26 @@ def batches(
     [0. 1.] [0 1]
     [2. 3.] [1 0]
     """
-    with located("batches"):
-        columns = [_array(leaf) for leaf in leaves(arrays)]
-        rows = _common_rows(columns)
-        if hasattr(size, "__len__"):
-            raise InvalidTypeError(
-                "size is how many rows a batch has, and not another array",
-                hint="give several as one: fb.train.batches((x, y), size)",
-            )
-        check_counts(size=size, **({} if epochs is None else {"epochs": epochs}))
-        if prefetch is not None:
-            check_counts(0, prefetch=prefetch)
-        limit = rows if allow_smaller_final_batch else rows - rows % size
-        if not limit:
-            raise InvalidArgumentError(
-                f"{rows} rows make no batch of {size}",
-                hint="allow_smaller_final_batch=True takes what there is" if rows else None,
-            )
-        source = _Source(columns, size, epochs, seed_of(shuffle), limit)
-        if prefetch is None:
-            is_large = size * sum(column.nbytes for column in columns) >= _LARGE * rows
-            prefetch = 4 if is_large else 0
+    columns = [_array(leaf) for leaf in leaves(arrays)]
+    rows = _common_rows(columns)
+    if hasattr(size, "__len__"):
+        raise InvalidTypeError(
+            "size is how many rows a batch has, and not another array",
+            hint="give several as one: fb.train.batches((x, y), size)",
+        )
+    check_counts(size=size, **({} if epochs is None else {"epochs": epochs}))
+    if prefetch is not None:
+        check_counts(0, prefetch=prefetch)
+    limit = rows if allow_smaller_final_batch else rows - rows % size
+    if not limit:
+        raise InvalidArgumentError(
+            f"{rows} rows make no batch of {size}",
+            hint="allow_smaller_final_batch=True takes what there is" if rows else None,
+        )
+    source = _Source(columns, size, epochs, seed_of(shuffle), limit)
+    if prefetch is None:
+        is_large = size * sum(column.nbytes for column in columns) >= _LARGE * rows
+        prefetch = 4 if is_large else 0
     length = size if limit % size == 0 else None
     found = prefetched(
         source,

@@ -7,7 +7,6 @@ from contextlib import closing
 from itertools import islice
 from typing import Any
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import (
@@ -159,27 +158,26 @@ def from_generator(
     b'one' 1
     b'two' 2
     """
-    with located("from_generator"):
-        if not callable(iterable) and not isinstance(iterable, Iterable):
-            raise InvalidTypeError(
-                f"an iterable is wanted, or a function that makes one, not {iterable!r}"
-            )
-        check_counts(prefetch=prefetch)
-        source = _Source(iterable)
-        if dtypes is None:
-            structure = source.first()
-            arrays = [_array(leaf) for leaf in leaves(structure)]
-            types = [dtype_of(array) for array in arrays]
-            known = [Shape(array.shape) for array in arrays]
-        else:
-            structure = tuple(dtypes) if isinstance(dtypes, list) else dtypes
-            types = [as_dtype(leaf.value) for leaf in leaves(structure)]
-            known = [UNKNOWN] * len(types)
-        if shapes is not None:
-            known = [Shape(shape) for shape in fitting(structure, shapes)]
-        # Of the first element only the arrangement is kept.
-        structure = rebuilt(structure, iter(types))
-        elements = _Elements(source, structure, types, known)
+    if not callable(iterable) and not isinstance(iterable, Iterable):
+        raise InvalidTypeError(
+            f"an iterable is wanted, or a function that makes one, not {iterable!r}"
+        )
+    check_counts(prefetch=prefetch)
+    source = _Source(iterable)
+    if dtypes is None:
+        structure = source.first()
+        arrays = [_array(leaf) for leaf in leaves(structure)]
+        types = [dtype_of(array) for array in arrays]
+        known = [Shape(array.shape) for array in arrays]
+    else:
+        structure = tuple(dtypes) if isinstance(dtypes, list) else dtypes
+        types = [as_dtype(leaf.value) for leaf in leaves(structure)]
+        known = [UNKNOWN] * len(types)
+    if shapes is not None:
+        known = [Shape(shape) for shape in fitting(structure, shapes)]
+    # Of the first element only the arrangement is kept.
+    structure = rebuilt(structure, iter(types))
+    elements = _Elements(source, structure, types, known)
     found = prefetched(elements, types, known, prefetch, name or "generator")
     return rebuilt(structure, iter(found))
 

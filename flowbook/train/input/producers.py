@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -92,8 +91,7 @@ def input_producer(
             can tell, the run that waits for one.
     """
     rows = convert_to_tensor(input_tensor)
-    with located("input_producer"):
-        of_row = _shape_of_rows(rows, element_shape)
+    of_row = _shape_of_rows(rows, element_shape)
     if rows.shape.rank is None or rows.shape[0] is None:
         # Nothing would ever come, and the runner would look for it again and again.
         some = assert_positive(shape_of(rows)[0], message="the input has no rows")
@@ -198,13 +196,12 @@ def slice_input_producer(
         InvalidArgumentError: if there is no tensor, or they differ in their numbers of rows.
     """
     tensors = [convert_to_tensor(tensor) for tensor in tensor_list]
-    with located("slice_input_producer"):
-        if not tensors:
-            raise InvalidArgumentError("there is no tensor to take rows of")
-        lengths = {t.shape[0] for t in tensors if t.shape.rank} - {None}
-        if len(lengths) > 1 or any(t.shape.rank == 0 for t in tensors):
-            shapes = " and ".join(str(tensor.shape) for tensor in tensors)
-            raise InvalidArgumentError(f"tensors of as many rows are wanted, not of {shapes}")
+    if not tensors:
+        raise InvalidArgumentError("there is no tensor to take rows of")
+    lengths = {t.shape[0] for t in tensors if t.shape.rank} - {None}
+    if len(lengths) > 1 or any(t.shape.rank == 0 for t in tensors):
+        shapes = " and ".join(str(tensor.shape) for tensor in tensors)
+        raise InvalidArgumentError(f"tensors of as many rows are wanted, not of {shapes}")
     limit = shape_of(tensors[0])[0]
     numbers = range_input_producer(limit, num_epochs, shuffle, seed, capacity, shared_name)
     place = numbers.dequeue()

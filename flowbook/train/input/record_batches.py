@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError
@@ -167,28 +166,25 @@ def record_batches(
     [b'a2' b'b0']
     [b'b1' b'b2']
     """
-    with located("record_batches"):
-        patterns = [
-            as_path(each) for each in (files if isinstance(files, list | tuple) else [files])
-        ]
-        if not patterns:
-            raise InvalidArgumentError("there are no files to read records of")
-        check_counts(
-            size=size,
-            prefetch=prefetch,
-            buffer_size=buffer_size,
-            **({} if epochs is None else {"epochs": epochs}),
-        )
-        source = _Records(
-            patterns,
-            size,
-            epochs,
-            seed_of(shuffle),
-            buffer_size,
-            allow_smaller_final_batch,
-            compression=compression,
-            skip_damaged=skip_damaged,
-        )
+    patterns = [as_path(each) for each in (files if isinstance(files, list | tuple) else [files])]
+    if not patterns:
+        raise InvalidArgumentError("there are no files to read records of")
+    check_counts(
+        size=size,
+        prefetch=prefetch,
+        buffer_size=buffer_size,
+        **({} if epochs is None else {"epochs": epochs}),
+    )
+    source = _Records(
+        patterns,
+        size,
+        epochs,
+        seed_of(shuffle),
+        buffer_size,
+        allow_smaller_final_batch,
+        compression=compression,
+        skip_damaged=skip_damaged,
+    )
     shape = Shape([None if allow_smaller_final_batch else size])
     [found] = prefetched(source, [string], [shape], prefetch, name or "record_batches")
     return found

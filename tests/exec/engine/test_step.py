@@ -1,7 +1,7 @@
 """The state machine of a step: what becomes ready, what dies, what is let go, frame by frame.
 
-Programs with loops and branches are written by hand as blocks of nodes, since nothing builds them
-yet; what they mean is held against the same programs in plain Python.
+Programs with loops and branches are written by hand as blocks of nodes, of any form; what they mean
+is held against the same programs in plain Python.
 """
 
 from __future__ import annotations

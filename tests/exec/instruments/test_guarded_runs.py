@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
-from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Block, PlanNode, Program
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.ops.basis.constants import no_op

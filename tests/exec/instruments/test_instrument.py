@@ -9,7 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.instruments.attached import Tapped
-from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.signature.signature import Signature
 
 

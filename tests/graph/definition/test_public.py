@@ -21,8 +21,11 @@ HERE = "test_public.py"
 CALLS = [
     pytest.param("Concat", lambda: fb.concat([[1]], "rows"), id="operation"),
     pytest.param("image.rot90", lambda: fb.image.rot90(3), id="several-operations"),
-    pytest.param("SparseTensor", lambda: fb.sparse.expand_dims(3, 0), id="inner"),
+    pytest.param("SparseTensor.from_value", lambda: fb.sparse.expand_dims(3, 0), id="inner"),
     pytest.param("StridedSlice", lambda: fb.zeros([2])["a"], id="operator"),
+    pytest.param(
+        "Queue.enqueue", lambda: fb.FIFOQueue(2, fb.int32, shapes=[[]]).enqueue({}), id="method"
+    ),
     pytest.param("Variable", lambda: fb.Variable(object()), id="class"),
 ]
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.abandoned import LONGEST_WAIT
 from flowbook.exec.engine.engine import Engine
-from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.giving_back import GivingBack, Uses, take, uses_of
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous

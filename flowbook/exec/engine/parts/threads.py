@@ -14,7 +14,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
-from flowbook.exec.engine.given_up import GivenUp
+from flowbook.exec.engine.abandoned import GivenUp
 
 # So many wait for work at most.
 MOST_IDLE = 32

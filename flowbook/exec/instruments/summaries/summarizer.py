@@ -20,7 +20,7 @@ from flowbook.exec.instruments.summaries.event import Sink, Summary
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.log import LogDirectory
 from flowbook.exec.instruments.summaries.readers import READERS
-from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.watching import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
@@ -81,13 +80,12 @@ class IndexedSlices:
     __array_ufunc__ = None
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        with located("IndexedSlices"):
-            self._values: Tensor = convert_to_tensor(values, name="values")
-            with self._values.graph.as_default():
-                self._indices = _integers(indices, "indices")
-                self._dense_shape = (
-                    None if dense_shape is None else _integers(dense_shape, "dense_shape")
-                )
+        self._values: Tensor = convert_to_tensor(values, name="values")
+        with self._values.graph.as_default():
+            self._indices = _integers(indices, "indices")
+            self._dense_shape = (
+                None if dense_shape is None else _integers(dense_shape, "dense_shape")
+            )
 
     @property
     def values(self) -> Tensor:

@@ -290,11 +290,11 @@ def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
 def _linspace_gradient(op: Operation, dy: Tensor) -> Any:
     _, _, num = op.inputs
     zero, one = (np.zeros((), dy.dtype.numpy), np.ones((), dy.dtype.numpy))
-    weights = linspace_op(zero, one, num)
+    weights = linspace(zero, one, num)
     return sum_op(dy * (1 - weights)), sum_op(dy * weights), None
 
 
-linspace_op = OpDef(
+linspace = OpDef(
     "LinSpace",
     "start: T, stop: T, num: I -> output: T",
     T=FLOATS,
@@ -304,19 +304,15 @@ linspace_op = OpDef(
     host_args=("num",),
     grad=_linspace_gradient,
     cost=elementwise(),
-)
-
-
-@linspace_op.front
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
-    """Evenly spaced numbers, both ends included.
+    doc="""Evenly spaced numbers, both ends included.
 
     Args:
         start: a floating-point scalar, the first.
         stop: a scalar of the same dtype, the last.
         num: how many, an int scalar of at least 1.
-    """
-    return linspace_op(start, stop, num, name=name)
+    """,
+    function="linspace",
+)
 
 
 def _eye_shape(num_rows: Tensor, num_columns: Tensor, dtype: DType) -> Shape:

@@ -140,5 +140,5 @@ def transpose(
     order = axes_or_tensor(perm)
     a = convert_to_tensor(a)
     turned = conjugate and a.dtype.is_complex
-    result: Tensor = transpose_op(a, perm=order, name=None if turned else name)
+    result = transpose_op(a, perm=order, name=None if turned else name)
     return conj_op(result, name=name) if turned else result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from flowbook.graph.building.graph import get_default_graph, mixed_graphs
 from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.located import located
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -43,6 +43,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+@builds
 class SparseTensor:
     """A tensor that is zero but for the elements `values[i]` at `indices[i]`.
 
@@ -82,14 +83,13 @@ class SparseTensor:
         parts = {"indices": indices, "values": values, "dense_shape": dense_shape}
         given = {name: part for name, part in parts.items() if isinstance(part, Arithmetic)}
         graphs = [part.graph for part in given.values()]  # type: ignore[attr-defined]
-        with located("SparseTensor"):
-            if any(graph is not graphs[0] for graph in graphs):
-                raise mixed_graphs(list(zip(given, graphs, strict=True)))
-            with (graphs[0] if graphs else get_default_graph()).as_default():
-                self._indices = convert_to_tensor(indices, int64, name="indices")
-                self._values = convert_to_tensor(values, name="values")
-                self._dense_shape = convert_to_tensor(dense_shape, int64, name="dense_shape")
-            _check_together(self._indices, self._values, self._dense_shape)
+        if any(graph is not graphs[0] for graph in graphs):
+            raise mixed_graphs(list(zip(given, graphs, strict=True)))
+        with (graphs[0] if graphs else get_default_graph()).as_default():
+            self._indices = convert_to_tensor(indices, int64, name="indices")
+            self._values = convert_to_tensor(values, name="values")
+            self._dense_shape = convert_to_tensor(dense_shape, int64, name="dense_shape")
+        _check_together(self._indices, self._values, self._dense_shape)
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensor:
@@ -102,11 +102,10 @@ class SparseTensor:
             return value
         if isinstance(value, SparseTensorValue):
             return cls(*value)
-        with located("SparseTensor"):
-            raise InvalidTypeError(
-                f"a SparseTensor is wanted, not {value!r:.80}",
-                hint="fb.sparse.from_dense(x) makes one of a dense tensor",
-            )
+        raise InvalidTypeError(
+            f"a SparseTensor is wanted, not {value!r:.80}",
+            hint="fb.sparse.from_dense(x) makes one of a dense tensor",
+        )
 
     @property
     def indices(self) -> Tensor:

@@ -198,7 +198,7 @@ def _frames(xp: Any, contents: Any) -> Any:
     return image_codecs.decode_frames(contents.item())
 
 
-decode_gif_op = OpDef(
+decode_gif = OpDef(
     "DecodeGif",
     "contents: string -> frames: uint8",
     infer=_frames_shape,
@@ -206,12 +206,7 @@ decode_gif_op = OpDef(
     kinds=HOST,
     # As of one image, what lies in the file is not known.
     cost=uncounted,
-)
-
-
-@decode_gif_op.front
-def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """The pixels of all frames of a GIF animation.
+    doc="""The pixels of all frames of a GIF animation.
 
     Args:
         contents: of a file, a string scalar.
@@ -221,8 +216,8 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
-    """
-    return decode_gif_op(contents, name=name)
+    """,
+)
 
 
 @composed

@@ -324,8 +324,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
     ordered = matmul(_permutation(order, factors.dtype), rhs)
     lower = _with_diagonal(_lower(factors), ones_like_op)
     middle = triangular_solve_op(lower, ordered)
-    result: Tensor = triangular_solve_op(factors, middle, lower=False, name=name)
-    return result
+    return triangular_solve_op(factors, middle, lower=False, name=name)
 
 
 @composed

@@ -159,7 +159,7 @@ def matrix_transpose(a: Any, conjugate: bool = False, name: str | None = None) -
     >>> fb.matrix_transpose(fb.zeros([5, 2, 3])).shape
     Shape([5, 3, 2])
     """
-    result: Tensor = matrix_transpose_op(a, name=name)
+    result = matrix_transpose_op(a, name=name)
     return _conjugate(result) if conjugate else result
 
 

@@ -93,7 +93,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     Raises:
         InvalidArgumentError: in the run, if a matrix is singular or holds NaN.
     """
-    result: Tensor = inverse_op(input, name=name)
+    result = inverse_op(input, name=name)
     return _adjoint(result) if adjoint else result
 
 

@@ -156,8 +156,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     t = convert_to_tensor(t)
     average = norm(t) / cast(size(t), t.dtype)
     limit = _limit(clip_norm, t)
-    result: Tensor = _scaled(t, limit / maximum(average, limit), name)
-    return result
+    return multiply(t, limit / maximum(average, limit), name=name)
 
 
 @composed

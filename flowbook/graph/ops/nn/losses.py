@@ -322,7 +322,7 @@ def _weighted_gradient(op: Operation, dy: Tensor) -> Any:
     return multiply_no_nan(weight * is_yes - is_no, dy), dlogits, dweight
 
 
-weighted_cross_entropy_op = OpDef(
+weighted_cross_entropy_with_logits = OpDef(
     "WeightedCrossEntropyWithLogits",
     "labels: T, logits: T, pos_weight: T -> loss: T",
     T=FLOATS,
@@ -330,14 +330,7 @@ weighted_cross_entropy_op = OpDef(
     kernel=_weighted_cross_entropy,
     grad=_weighted_gradient,
     cost=elementwise(flops=30),
-)
-
-
-@weighted_cross_entropy_op.front
-def weighted_cross_entropy_with_logits(
-    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
-) -> Tensor:
-    """The cross entropy of independent yes-or-no labels, where a missed "yes" counts differently.
+    doc="""The cross entropy of yes-or-no labels, where a missed "yes" counts differently.
 
     Args:
         labels: the wanted probabilities, of a floating-point dtype.
@@ -348,8 +341,8 @@ def weighted_cross_entropy_with_logits(
     Returns:
         The loss of each element: `pos_weight * z * -log(p) + (1 - z) * -log(1 - p)` for the label
         z and the probability p.
-    """
-    return weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
+    """,
+)
 
 
 @composed

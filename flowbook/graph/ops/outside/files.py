@@ -38,7 +38,7 @@ def _read(xp: Any, files: Any, filename: Any) -> Any:
     return content
 
 
-read_file_op = OpDef(
+read_file = OpDef(
     "ReadFile",
     "filename: string -> contents: string",
     infer=_one_content,
@@ -47,12 +47,7 @@ read_file_op = OpDef(
     touches=OUTSIDE,
     owns=FILES.name,
     only_moves=True,
-)
-
-
-@read_file_op.front
-def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """What is in a file: a string scalar.
+    doc="""What is in a file: a string scalar.
 
     Args:
         filename: a path, or a URL that fsspec knows: a string scalar.
@@ -60,8 +55,8 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
     Raises:
         NotFoundError: in the run, if there is no such file.
         FailedPreconditionError: in the run, if it may not be read.
-    """
-    return read_file_op(filename, name=name)
+    """,
+)
 
 
 def _written(filename: Tensor, contents: Tensor) -> list[Shape]:
@@ -75,7 +70,7 @@ def _write(xp: Any, files: Any, filename: Any, contents: Any) -> tuple[()]:
     return ()
 
 
-write_file_op: OpDef[Operation] = OpDef(
+write_file: OpDef[Operation] = OpDef(
     "WriteFile",
     "filename: string, contents: string ->",
     infer=_written,
@@ -84,12 +79,7 @@ write_file_op: OpDef[Operation] = OpDef(
     touches=OUTSIDE,
     owns=FILES.name,
     only_moves=True,
-)
-
-
-@write_file_op.front
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Write a file, in place of one that is there, and the folders that lead to it.
+    doc="""Write a file, in place of one that is there, and the folders that lead to it.
 
     It is there whole or not at all, whatever ends the process meanwhile. Within a run files are
     read and written in the order of construction.
@@ -108,8 +98,8 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
     ...     print(sess.run(fb.matching_files("memory://notes/*.txt")))
     b'first'
     [b'memory:///notes/one.txt']
-    """
-    return write_file_op(filename, contents, name=name)
+    """,
+)
 
 
 def _some_names(pattern: Tensor) -> Shape:
@@ -127,7 +117,7 @@ def _matching(xp: Any, files: Any, pattern: Any) -> Any:
     return names
 
 
-matching_files_op = OpDef(
+matching_files = OpDef(
     "MatchingFiles",
     "pattern: string -> filenames: string",
     infer=_some_names,
@@ -136,15 +126,10 @@ matching_files_op = OpDef(
     touches=OUTSIDE,
     owns=FILES.name,
     cost=uncounted,
-)
-
-
-@matching_files_op.front
-def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that a pattern describes, sorted: a string vector.
+    doc="""The names of the files that a pattern describes, sorted: a string vector.
 
     Args:
         pattern: a path, or a URL that fsspec knows, in which `*`, `?` and `[...]` stand for
             characters of one name, and `**` for folders; or a vector of several.
-    """
-    return matching_files_op(pattern, name=name)
+    """,
+)

@@ -8,8 +8,8 @@ import numpy as np
 
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.inference import uncounted
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -114,6 +114,7 @@ set_step_op: OpDef[Operation] = waiting_op(
 )
 
 
+@builds
 class _Accumulator:
     """What both kinds have in common.
 
@@ -128,12 +129,9 @@ class _Accumulator:
     def _make(
         self, op_def: OpDef, dtype: Any, shape: Any, reduction_type: str, **names: str | None
     ) -> None:
-        with located(op_def.type):
-            if reduction_type not in ("MEAN", "SUM"):
-                raise InvalidArgumentError(
-                    f"reduction_type is 'MEAN' or 'SUM', not {reduction_type!r}"
-                )
-            typed: dict[str, Any] = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
+        if reduction_type not in ("MEAN", "SUM"):
+            raise InvalidArgumentError(f"reduction_type is 'MEAN' or 'SUM', not {reduction_type!r}")
+        typed: dict[str, Any] = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
         with init_scope():
             self.handle = op_def(
                 **typed,
@@ -187,6 +185,7 @@ def _step(step: Any) -> Tensor:
     return tensor if tensor.dtype is int64 else cast(tensor, int64)
 
 
+@builds
 @accumulator_op.front
 class ConditionalAccumulator(_Accumulator):
     """Adds up gradients until there are enough of them for one step.
@@ -235,13 +234,12 @@ class ConditionalAccumulator(_Accumulator):
             InvalidArgumentError: in the run, if its shape does not fit.
         """
         with self.op.graph.as_default():
-            with located("AccumulatorApply"):
-                given = convert_to_tensor(grad, self.dtype)
-                if not self.shape.is_compatible_with(given.shape):
-                    raise InvalidArgumentError(
-                        f"a gradient of shape {given.shape} does not fit {self.name!r} of shape "
-                        f"{self.shape}"
-                    )
+            given = convert_to_tensor(grad, self.dtype)
+            if not self.shape.is_compatible_with(given.shape):
+                raise InvalidArgumentError(
+                    f"a gradient of shape {given.shape} does not fit {self.name!r} of shape "
+                    f"{self.shape}"
+                )
             return apply_op(self.handle, _step(local_step), given, dtype=self.dtype, name=name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
@@ -258,6 +256,7 @@ class ConditionalAccumulator(_Accumulator):
             return take_op(self.handle, num_required, dtype=self.dtype, shape=self.shape, name=name)
 
 
+@builds
 @sparse_accumulator_op.front
 class SparseConditionalAccumulator(_Accumulator):
     """Adds up gradients of a few rows each; arguments and errors as `ConditionalAccumulator`.
@@ -303,9 +302,8 @@ class SparseConditionalAccumulator(_Accumulator):
             InvalidArgumentError: in the run, if its shapes do not fit.
         """
         with self.op.graph.as_default():
-            with located("SparseAccumulatorApply"):
-                values = convert_to_tensor(grad_values, self.dtype)
-                whole = constant([], int64) if grad_shape is None else grad_shape
+            values = convert_to_tensor(grad_values, self.dtype)
+            whole = constant([], int64) if grad_shape is None else grad_shape
             return sparse_apply_op(
                 self.handle,
                 _step(local_step),

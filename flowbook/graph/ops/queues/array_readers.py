@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.touch import READER
 from flowbook.graph.ops.queues.readers import Reader
@@ -100,10 +99,9 @@ class ParquetReader(Reader):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("ParquetReader"):
-            listed = [] if columns is None else columns
-            if not isinstance(listed, list | tuple) or not all(isinstance(c, str) for c in listed):
-                raise InvalidTypeError(f"columns are a list of names, not {columns!r:.80}")
+        listed = [] if columns is None else columns
+        if not isinstance(listed, list | tuple) or not all(isinstance(c, str) for c in listed):
+            raise InvalidTypeError(f"columns are a list of names, not {columns!r:.80}")
         self._make(
             parquet_reader_op,
             name,

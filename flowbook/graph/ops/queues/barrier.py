@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -72,6 +72,7 @@ sizes_op: OpDef[tuple[Tensor, Tensor]] = looking_op(
 )
 
 
+@builds
 @barrier_op.front
 class Barrier:
     """Elements under keys, whose components come one by one, and which leave when complete.
@@ -110,17 +111,16 @@ class Barrier:
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("Barrier"):
-            listed = list(types) if isinstance(types, list | tuple) else [types]
-            self.dtypes = tuple([as_dtype(t) for t in listed])
-            self.shapes = tuple([Shape(s) for s in shapes])
-            if not listed or len(self.dtypes) != len(self.shapes):
-                raise InvalidArgumentError(
-                    f"{counted(len(self.shapes), 'shape')} cannot fit "
-                    f"{counted(len(self.dtypes), 'component')}"
-                )
-            if not all(shape.is_fully_defined for shape in self.shapes):
-                raise InvalidArgumentError("the shapes of all components have to be known")
+        listed = list(types) if isinstance(types, list | tuple) else [types]
+        self.dtypes = tuple([as_dtype(t) for t in listed])
+        self.shapes = tuple([Shape(s) for s in shapes])
+        if not listed or len(self.dtypes) != len(self.shapes):
+            raise InvalidArgumentError(
+                f"{counted(len(self.shapes), 'shape')} cannot fit "
+                f"{counted(len(self.dtypes), 'component')}"
+            )
+        if not all(shape.is_fully_defined for shape in self.shapes):
+            raise InvalidArgumentError("the shapes of all components have to be known")
         with init_scope():
             self.handle: Tensor = barrier_op(
                 dtypes=self.dtypes, shapes=self.shapes, shared_name=shared_name or "", name=name
@@ -150,20 +150,18 @@ class Barrier:
                 are not admitted any more.
         """
         with self.op.graph.as_default():
-            with located("BarrierInsertMany"):
-                if not 0 <= component_index < len(self.dtypes):
-                    raise InvalidArgumentError(
-                        f"there is no component {component_index}: {self.name!r} has "
-                        f"{len(self.dtypes)}"
-                    )
-                dtype = self.dtypes[component_index]
-                given = convert_to_tensor(values, dtype)
-                rows = Shape([None]).concatenate(self.shapes[component_index])
-                if not rows.is_compatible_with(given.shape):
-                    raise InvalidArgumentError(
-                        f"component {component_index} is of shape {self.shapes[component_index]}, "
-                        f"and values of shape {given.shape} are no rows of that"
-                    )
+            if not 0 <= component_index < len(self.dtypes):
+                raise InvalidArgumentError(
+                    f"there is no component {component_index}: {self.name!r} has {len(self.dtypes)}"
+                )
+            dtype = self.dtypes[component_index]
+            given = convert_to_tensor(values, dtype)
+            rows = Shape([None]).concatenate(self.shapes[component_index])
+            if not rows.is_compatible_with(given.shape):
+                raise InvalidArgumentError(
+                    f"component {component_index} is of shape {self.shapes[component_index]}, "
+                    f"and values of shape {given.shape} are no rows of that"
+                )
             return insert_many_op(
                 self.handle,
                 keys,

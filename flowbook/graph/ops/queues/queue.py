@@ -10,8 +10,8 @@ import numpy as np
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -35,6 +35,7 @@ from flowbook.graph.ops.queues.queue_ops import (
 __all__ = ["Queue"]
 
 
+@builds
 class Queue:
     """What all kinds of queue have in common. `Queue.of(operation)` finds one of a loaded graph.
 
@@ -79,16 +80,15 @@ class Queue:
             InvalidTypeError: if they are no queues, or differ in dtypes or names.
             InvalidArgumentError: in the run, if `index` is out of range.
         """
-        with located("from_list"):
-            if not queues or not all(isinstance(queue, Queue) for queue in queues):
-                raise InvalidTypeError(f"a list of queues is wanted, not {queues!r}")
-            first = queues[0]
-            for queue in queues:
-                if (queue.dtypes, queue.names) != (first.dtypes, first.names):
-                    raise InvalidTypeError(
-                        f"the elements of {first.name!r} and of {queue.name!r} differ in dtypes "
-                        "or names"
-                    )
+        if not queues or not all(isinstance(queue, Queue) for queue in queues):
+            raise InvalidTypeError(f"a list of queues is wanted, not {queues!r}")
+        first = queues[0]
+        for queue in queues:
+            if (queue.dtypes, queue.names) != (first.dtypes, first.names):
+                raise InvalidTypeError(
+                    f"the elements of {first.name!r} and of {queue.name!r} differ in dtypes "
+                    "or names"
+                )
         columns = zip(*[queue.shapes for queue in queues], strict=True)
         shapes = tuple([_common(column) for column in columns])
         self = Queue()
@@ -237,12 +237,11 @@ class Queue:
     def _put(self, op_def: OpDef[Operation], vals: Any, name: str | None, method: str) -> Operation:
         name = self._named(name, method)
         with self.graph.as_default():
-            with located(f"{op_def.type} {name!r}"):
-                given = self._components(vals, rows=op_def is enqueue_many_op)
-                tensors = [
-                    convert_to_tensor(value, dtype)
-                    for value, dtype in zip(given, self.dtypes, strict=True)
-                ]
+            given = self._components(vals, rows=op_def is enqueue_many_op)
+            tensors = [
+                convert_to_tensor(value, dtype)
+                for value, dtype in zip(given, self.dtypes, strict=True)
+            ]
             return op_def(self.handle, tensors, name=name)
 
     def _components(self, vals: Any, rows: bool) -> list[Any]:

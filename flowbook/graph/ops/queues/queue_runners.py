@@ -2,7 +2,7 @@
 
 A runner is an operation, which waits for what it has others run; so it is stored with the graph, is
 redefined with its cell, and fetching it fills the queue by one round. Its threads are a session's:
-`flowbook/exec/feeding.py`.
+`flowbook/exec/queue_threads.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import nothing
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.elsewhere import elsewhere
@@ -81,15 +80,14 @@ class QueueRunner:
     def __init__(
         self, queue: Queue, enqueue_ops: Sequence[Operation], name: str | None = None
     ) -> None:
-        with located(RUNNER):
-            if not isinstance(queue, Queue):
-                raise InvalidTypeError(f"a runner fills a queue, not {queue!r}")
-            listed = list(enqueue_ops) if isinstance(enqueue_ops, list | tuple) else [enqueue_ops]
-            for operation in listed:
-                if not isinstance(operation, Operation):
-                    raise InvalidTypeError(f"a runner runs operations, not {operation!r}")
-            if not listed:
-                raise InvalidArgumentError("a runner runs at least one operation")
+        if not isinstance(queue, Queue):
+            raise InvalidTypeError(f"a runner fills a queue, not {queue!r}")
+        listed = list(enqueue_ops) if isinstance(enqueue_ops, list | tuple) else [enqueue_ops]
+        for operation in listed:
+            if not isinstance(operation, Operation):
+                raise InvalidTypeError(f"a runner runs operations, not {operation!r}")
+        if not listed:
+            raise InvalidArgumentError("a runner runs at least one operation")
         each = list(dict.fromkeys(listed))
         plain = name_from(queue.op.name.rpartition("/")[2])
         with queue.graph.as_default(), init_scope(), control_dependencies(each):

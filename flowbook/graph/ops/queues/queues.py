@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import DType, int64
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -70,8 +69,7 @@ class FIFOQueue(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("FIFOQueue"):
-            attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
+        attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
         self._make(fifo_queue_op, name, **attributes)
 
 
@@ -89,8 +87,7 @@ class SavedQueue(FIFOQueue):
     def __init__(
         self, capacity: int, dtype: DType, shared_name: str | None = None, name: str | None = None
     ) -> None:
-        with located("SavedQueue"):
-            attributes = elements_of(dtype, [SCALAR], None, capacity, shared_name)
+        attributes = elements_of(dtype, [SCALAR], None, capacity, shared_name)
         self._make(saved_queue_op, name, **attributes)
 
 
@@ -125,13 +122,12 @@ class PaddingFIFOQueue(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("PaddingFIFOQueue"):
-            attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
-            if any(shape.rank is None for shape in attributes["shapes"]):
-                raise InvalidArgumentError(
-                    "the number of each component's dimensions has to be known",
-                    hint="shapes=[[None, 3]] leaves one dimension open",
-                )
+        attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
+        if any(shape.rank is None for shape in attributes["shapes"]):
+            raise InvalidArgumentError(
+                "the number of each component's dimensions has to be known",
+                hint="shapes=[[None, 3]] leaves one dimension open",
+            )
         self._make(padding_fifo_queue_op, name, **attributes)
 
 
@@ -167,13 +163,12 @@ class RandomShuffleQueue(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("RandomShuffleQueue"):
-            attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
-            if min_after_dequeue < 0 or 0 < capacity <= min_after_dequeue:
-                raise InvalidArgumentError(
-                    f"min_after_dequeue is from 0 on and less than the capacity {capacity}, "
-                    f"not {min_after_dequeue}"
-                )
+        attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
+        if min_after_dequeue < 0 or 0 < capacity <= min_after_dequeue:
+            raise InvalidArgumentError(
+                f"min_after_dequeue is from 0 on and less than the capacity {capacity}, "
+                f"not {min_after_dequeue}"
+            )
         attributes |= {"min_after_dequeue": int(min_after_dequeue), **seeds(seed)}
         self._make(random_shuffle_queue_op, name, **attributes)
 
@@ -215,10 +210,9 @@ class PriorityQueue(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("PriorityQueue"):
-            others = list(types) if isinstance(types, list | tuple) else [types]
-            found = [SCALAR, *shapes_of(shapes, len(others))] if others else [SCALAR]
-            attributes = elements_of([int64, *others], found, names, capacity, shared_name)
+        others = list(types) if isinstance(types, list | tuple) else [types]
+        found = [SCALAR, *shapes_of(shapes, len(others))] if others else [SCALAR]
+        attributes = elements_of([int64, *others], found, names, capacity, shared_name)
         self._make(priority_queue_op, name, **attributes)
 
 
@@ -248,8 +242,7 @@ class BucketQueue(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("BucketQueue"):
-            attributes = elements_of(dtypes, shapes, None, capacity, shared_name)
+        attributes = elements_of(dtypes, shapes, None, capacity, shared_name)
         self._make(bucket_queue_op, name, **attributes, sizes=tuple(sizes))
 
     def dequeue_bucket(self, is_less_enough: bool) -> list[Tensor]:
@@ -303,6 +296,5 @@ class Stack(Queue):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("Stack"):
-            attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
+        attributes = elements_of(dtypes, shapes, names, capacity, shared_name)
         self._make(stack_queue_op, name or "stack", **attributes)

@@ -10,7 +10,6 @@ from typing import Any
 
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -353,11 +352,10 @@ class TextLineReader(Reader):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("TextLineReader"):
-            options = {
-                "skip_header_lines": _count("skip_header_lines", skip_header_lines or 0, 0),
-                "compression": _compression(compression),
-            }
+        options = {
+            "skip_header_lines": _count("skip_header_lines", skip_header_lines or 0, 0),
+            "compression": _compression(compression),
+        }
         self._make(text_line_reader_op, name, **options, shared_name=shared_name)
 
 
@@ -391,15 +389,14 @@ class FixedLengthRecordReader(Reader):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("FixedLengthRecordReader"):
-            options = {
-                "record_bytes": _count("record_bytes", record_bytes, 1),
-                "header_bytes": _count("header_bytes", header_bytes or 0, 0),
-                "footer_bytes": _count("footer_bytes", footer_bytes or 0, 0),
-                "hop_bytes": _count("hop_bytes", hop_bytes or 0, 0),
-                "compression": _compression(encoding),
-                "skip_damaged": bool(skip_damaged),
-            }
+        options = {
+            "record_bytes": _count("record_bytes", record_bytes, 1),
+            "header_bytes": _count("header_bytes", header_bytes or 0, 0),
+            "footer_bytes": _count("footer_bytes", footer_bytes or 0, 0),
+            "hop_bytes": _count("hop_bytes", hop_bytes or 0, 0),
+            "compression": _compression(encoding),
+            "skip_damaged": bool(skip_damaged),
+        }
         self._make(fixed_length_record_reader_op, name, **options, shared_name=shared_name)
 
 
@@ -435,9 +432,8 @@ class TFRecordReader(Reader):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("TFRecordReader"):
-            options = {
-                "compression": _compression(compression),
-                "skip_damaged": bool(skip_damaged),
-            }
+        options = {
+            "compression": _compression(compression),
+            "skip_damaged": bool(skip_damaged),
+        }
         self._make(tf_record_reader_op, name, **options, shared_name=shared_name)

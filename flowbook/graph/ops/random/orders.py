@@ -69,7 +69,7 @@ def _stateless_shuffle(xp: Any, value: Any, seed: Any) -> Any:
     return value[sampling.permutation(*start, value.shape[0])] if value.ndim else value.copy()
 
 
-stateless_shuffle_op = OpDef(
+stateless_random_shuffle = OpDef(
     "StatelessRandomShuffle",
     "value: T, seed: S -> output: T",
     T=MOVABLE,
@@ -80,12 +80,7 @@ stateless_shuffle_op = OpDef(
     host_args=("seed",),
     grad=NO_GRADIENT,
     only_moves=True,
-)
-
-
-@stateless_shuffle_op.front
-def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> Tensor:
-    """The same rows in an order that only the seeds decide.
+    doc="""The same rows in an order that only the seeds decide.
 
     That of `fb.range(n)` is a permutation. No gradient flows to `value`.
 
@@ -97,8 +92,8 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     >>> with fb.Session() as sess:
     ...     print(sess.run(fb.stateless_random_shuffle(fb.range(5), seed=[3, 7])))
     [2 4 3 1 0]
-    """
-    return stateless_shuffle_op(value, seed, name=name)
+    """,
+)
 
 
 @composed

@@ -152,10 +152,8 @@ def bincount(
     most = None if maxlength is None else _length("maxlength", maxlength)
     wanted = _numeric_dtype(dtype)
     if weights is None:
-        result: Tensor = bincount_op(arr, minlength=least, maxlength=most, dtype=wanted, name=name)
-    else:
-        result = weighted_bincount_op(arr, weights, minlength=least, maxlength=most, name=name)
-    return result
+        return bincount_op(arr, minlength=least, maxlength=most, dtype=wanted, name=name)
+    return weighted_bincount_op(arr, weights, minlength=least, maxlength=most, name=name)
 
 
 def _length(what: str, value: Any) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.composed import composed
-from flowbook.graph.definition.located import located
+from flowbook.graph.definition.public import public
 from flowbook.graph.model.dtypes import DType, complex64, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -98,7 +98,7 @@ def inverse_stft_window_fn(
     """
 
     def inverse_window(frame_length: int, dtype: DType = float32) -> Tensor:
-        with name_scope(name or "inverse_stft_window_fn"), located("inverse_stft_window_fn"):
+        with name_scope(name or "inverse_stft_window_fn"):
             length, step = whole("frame_length", frame_length), whole("frame_step", frame_step)
             if step < 1:
                 raise InvalidArgumentError(f"frame_step is at least 1, not {step}")
@@ -109,7 +109,7 @@ def inverse_stft_window_fn(
             # Where every window is zero, nothing of the signal is left to be given back.
             return div_no_nan(window, tile(total, [overlaps])[:length])
 
-    return inverse_window
+    return public(inverse_window, "inverse_stft_window_fn")
 
 
 @composed

@@ -142,8 +142,7 @@ def add(a: Any, b: Any, threshold: Any = None, name: str | None = None) -> Any:
     if not isinstance(b, kinds):
         x = SparseTensor.from_value(a)
         with x.graph.as_default():
-            result: Tensor = sparse_dense_add(x.indices, x.dense_shape, x.values, b, name=name)
-        return result
+            return sparse_dense_add(x.indices, x.dense_shape, x.values, b, name=name)
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
     with x.graph.as_default(), name_scope(name or "SparseAdd"):
         _check_two(x, y)

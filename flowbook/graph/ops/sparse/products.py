@@ -177,7 +177,7 @@ def sparse_dense_matmul(
     """
     a = SparseTensor.from_value(sp_a)
     with a.graph.as_default():
-        result: Tensor = sparse_product(
+        return sparse_product(
             a.indices,
             a.dense_shape,
             a.values,
@@ -186,7 +186,6 @@ def sparse_dense_matmul(
             adjoint_b=bool(adjoint_b),
             name=name,
         )
-    return result
 
 
 def _sampled_shape(indices: Tensor, dense_shape: Tensor, a: Tensor, b: Tensor) -> Shape:
@@ -391,10 +390,7 @@ def _by_segments(
             else:
                 least = np.array([-1], ids.dtype.numpy)
                 num_segments = reduce_max(concat_op([ids, least], axis=0)) + 1
-        result: Tensor = sparse_segment_op(
-            data, indices, ids, num_segments, combiner=combiner, name=name
-        )
-    return result
+        return sparse_segment_op(data, indices, ids, num_segments, combiner=combiner, name=name)
 
 
 def _dtype_of(data: Any) -> Any:

@@ -19,7 +19,6 @@ from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import device, init_scope, name_scope, within
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import scalar
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
@@ -197,8 +196,7 @@ class Variable(Arithmetic):
         constraint: Callable[[Tensor], Any] | None = None,
     ) -> None:
         # A value that cannot be an initial one is refused before the name is taken.
-        with located("Variable"):
-            given, graph = self._checked(initial_value, dtype)
+        given, graph = self._checked(initial_value, dtype)
         if self._is_made:
             # What is named after it gets the same name in each call.
             graph.enter_name(name or "Variable")
@@ -279,8 +277,7 @@ class Variable(Arithmetic):
     def _initial(given: Any, dtype: Any) -> Tensor:
         """The initial value, built under the variable's name."""
         if callable(given):
-            with located("Variable"):
-                given, _ = Variable._checked(given(), dtype)
+            given, _ = Variable._checked(given(), dtype)
         if hasattr(given, "as_tensor"):
             given = given.as_tensor(False)
         return given if isinstance(given, Tensor) else constant(given, name="initial_value")
@@ -397,5 +394,4 @@ def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
     if not isinstance(ref, Variable):
         raise InvalidTypeError(f"{ref!r} is not a variable")
     with ref.graph.as_default():
-        result: Tensor = is_initialized_op(ref.handle, name=name)
-    return result
+        return is_initialized_op(ref.handle, name=name)

@@ -184,8 +184,7 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
         ).at(op_def.type, sites.capture())
     with ref.graph.as_default():
         typed = {"dtype": ref.dtype, "shape": ref.shape}
-        result: Tensor = op_def(ref.handle, *values, **typed, **attributes, name=name)
-    return result
+        return op_def(ref.handle, *values, **typed, **attributes, name=name)
 
 
 def assign(ref: Any, value: Any, name: str | None = None) -> Tensor:

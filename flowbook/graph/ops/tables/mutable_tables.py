@@ -12,8 +12,8 @@ import numpy as np
 
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.inference import nothing, scalar
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.public import builds
 from flowbook.graph.model.dtypes import INTS, REALS, DType, as_dtype, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.elsewhere import elsewhere
@@ -131,6 +131,7 @@ remove_op: OpDef[Operation] = OpDef(
 )
 
 
+@builds
 @table_op.front
 @elsewhere(uninitialized("empty"))
 class MutableHashTable:
@@ -172,23 +173,22 @@ class MutableHashTable:
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        with located("MutableHashTable"):
-            typed: dict[str, Any] = {
-                "key_dtype": as_dtype(key_dtype),
-                "value_dtype": as_dtype(value_dtype),
-            }
-            require_key(typed["key_dtype"])
-            if typed["value_dtype"] not in _VALUES:
-                raise InvalidTypeError(
-                    f"values are real numbers, bool or string, not {typed['value_dtype'].name}"
-                )
-            with init_scope():
-                given = convert_to_tensor(default_value, typed["value_dtype"])
-            if not given.shape.is_fully_defined:
-                raise InvalidArgumentError(
-                    f"the shape of the default is that of each value, and known, not {given.shape}"
-                )
-            typed["value_shape"] = given.shape
+        typed: dict[str, Any] = {
+            "key_dtype": as_dtype(key_dtype),
+            "value_dtype": as_dtype(value_dtype),
+        }
+        require_key(typed["key_dtype"])
+        if typed["value_dtype"] not in _VALUES:
+            raise InvalidTypeError(
+                f"values are real numbers, bool or string, not {typed['value_dtype'].name}"
+            )
+        with init_scope():
+            given = convert_to_tensor(default_value, typed["value_dtype"])
+        if not given.shape.is_fully_defined:
+            raise InvalidArgumentError(
+                f"the shape of the default is that of each value, and known, not {given.shape}"
+            )
+        typed["value_shape"] = given.shape
         self.default_value: Tensor = given
         with init_scope():
             self.handle: Tensor = table_op(**typed, shared_name=shared_name or "", name=name)
@@ -233,8 +233,7 @@ class MutableHashTable:
             InvalidTypeError: if the keys are of another dtype.
         """
         with self.op.graph.as_default():
-            with located("TableFind"):
-                wanted, sparse = keys_of(keys, self.key_dtype)
+            wanted, sparse = keys_of(keys, self.key_dtype)
             values = find_op(self.handle, wanted, self.default_value, name=name)
             return in_place_of(sparse, values)
 
@@ -251,15 +250,14 @@ class MutableHashTable:
             InvalidArgumentError: if the shapes do not go together, maybe in the run alone.
         """
         with self.op.graph.as_default():
-            with located("TableInsert"):
-                wanted = convert_to_tensor(keys, self.key_dtype)
-                given = convert_to_tensor(values, self.value_dtype)
-                fitting = wanted.shape.concatenate(self.default_value.shape)
-                if not fitting.is_compatible_with(given.shape):
-                    raise InvalidArgumentError(
-                        f"values of shape {given.shape} do not fit keys of shape {wanted.shape}: "
-                        f"each is of shape {self.default_value.shape}"
-                    )
+            wanted = convert_to_tensor(keys, self.key_dtype)
+            given = convert_to_tensor(values, self.value_dtype)
+            fitting = wanted.shape.concatenate(self.default_value.shape)
+            if not fitting.is_compatible_with(given.shape):
+                raise InvalidArgumentError(
+                    f"values of shape {given.shape} do not fit keys of shape {wanted.shape}: "
+                    f"each is of shape {self.default_value.shape}"
+                )
             return insert_op(self.handle, wanted, given, name=name)
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
@@ -273,8 +271,7 @@ class MutableHashTable:
             InvalidTypeError: if they are of another dtype.
         """
         with self.op.graph.as_default():
-            with located("TableRemove"):
-                wanted = convert_to_tensor(keys, self.key_dtype)
+            wanted = convert_to_tensor(keys, self.key_dtype)
             return remove_op(self.handle, wanted, name=name)
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:

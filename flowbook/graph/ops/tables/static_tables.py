@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import init_scope, name_scope
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import INTS, DType, as_dtype, int64, string
 from flowbook.graph.model.elsewhere import elsewhere
@@ -77,14 +76,13 @@ class KeyValueTensorInitializer:
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None
     ) -> None:
-        with located("KeyValueTensorInitializer"):
-            self.keys = _known(keys, key_dtype)
-            self.values = _known(values, value_dtype)
-            require_key(self.key_dtype)
-            if len(self.keys) != len(self.values):
-                raise InvalidArgumentError(
-                    f"{len(self.values)} values do not fit {len(self.keys)} keys"
-                )
+        self.keys = _known(keys, key_dtype)
+        self.values = _known(values, value_dtype)
+        require_key(self.key_dtype)
+        if len(self.keys) != len(self.values):
+            raise InvalidArgumentError(
+                f"{len(self.values)} values do not fit {len(self.keys)} keys"
+            )
 
     @property
     def key_dtype(self) -> DType:
@@ -144,20 +142,19 @@ class TextFileInitializer(KeyValueTensorInitializer):
         delimiter: str = "\t",
         value_index_offset: int = 0,
     ) -> None:
-        with located("TextFileInitializer"):
-            path = as_path(_text(filename))
-            lines = lines_of(path, _counted_lines(vocab_size))
-            if len(delimiter) != 1:
-                raise InvalidArgumentError(f"a delimiter is one character, not {delimiter!r}")
-            columns = []
-            for index, dtype in ((key_index, key_dtype), (value_index, value_dtype)):
-                wanted = as_dtype(dtype)
-                if index == LINE_NUMBER and wanted not in INTS:
-                    raise InvalidTypeError(f"the number of a line is no {wanted.name}")
-                if index < WHOLE_LINE:
-                    raise InvalidArgumentError(f"there is no column {index}")
-                between = delimiter.encode()
-                columns.append(column(lines, index, between, wanted, path, value_index_offset))
+        path = as_path(_text(filename))
+        lines = lines_of(path, _counted_lines(vocab_size))
+        if len(delimiter) != 1:
+            raise InvalidArgumentError(f"a delimiter is one character, not {delimiter!r}")
+        columns = []
+        for index, dtype in ((key_index, key_dtype), (value_index, value_dtype)):
+            wanted = as_dtype(dtype)
+            if index == LINE_NUMBER and wanted not in INTS:
+                raise InvalidTypeError(f"the number of a line is no {wanted.name}")
+            if index < WHOLE_LINE:
+                raise InvalidArgumentError(f"there is no column {index}")
+            between = delimiter.encode()
+            columns.append(column(lines, index, between, wanted, path, value_index_offset))
         super().__init__(*columns)
 
 
@@ -279,13 +276,12 @@ class StaticHashTable(_StaticTable):
     def __init__(
         self, initializer: KeyValueTensorInitializer, default_value: Any, name: str | None = None
     ) -> None:
-        with located("StaticHashTable"):
-            self._fill(initializer, "hash_table", name)
-            with init_scope(), name_scope(f"{self.name}/"):
-                given = convert_to_tensor(default_value, self.value_dtype, name="default_value")
-            if given.shape.rank not in (None, 0):
-                raise InvalidArgumentError(f"a default is a scalar, not of shape {given.shape}")
-            self.default_value: Tensor = given
+        self._fill(initializer, "hash_table", name)
+        with init_scope(), name_scope(f"{self.name}/"):
+            given = convert_to_tensor(default_value, self.value_dtype, name="default_value")
+        if given.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"a default is a scalar, not of shape {given.shape}")
+        self.default_value: Tensor = given
 
     def size(self, name: str | None = None) -> Tensor:
         """How many keys there are: an int64 scalar."""
@@ -350,26 +346,24 @@ class StaticVocabularyTable(_StaticTable):
         lookup_key_dtype: Any = None,
         name: str | None = None,
     ) -> None:
-        with located("StaticVocabularyTable"):
-            if num_oov_buckets < 1:
-                raise InvalidArgumentError(
-                    f"num_oov_buckets is at least 1, not {num_oov_buckets}",
-                    hint="fb.lookup.StaticHashTable has a default instead of buckets",
-                )
-            if initializer is None:
-                given = string if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
-                initializer = KeyValueTensorInitializer([], [], given, int64)
-            self._fill(initializer, "hash_table", name)
-            if self.value_dtype is not int64:
-                raise InvalidTypeError(f"numbers are int64, not {self.value_dtype.name}")
-            wanted = self.key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
-            if (wanted is string) != (self.key_dtype is string) or wanted not in KEYS:
-                raise InvalidTypeError(
-                    f"keys of {wanted.name} are not looked up in a vocabulary of "
-                    f"{self.key_dtype.name}"
-                )
-            self._asked = wanted
-            self._buckets = num_oov_buckets
+        if num_oov_buckets < 1:
+            raise InvalidArgumentError(
+                f"num_oov_buckets is at least 1, not {num_oov_buckets}",
+                hint="fb.lookup.StaticHashTable has a default instead of buckets",
+            )
+        if initializer is None:
+            given = string if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+            initializer = KeyValueTensorInitializer([], [], given, int64)
+        self._fill(initializer, "hash_table", name)
+        if self.value_dtype is not int64:
+            raise InvalidTypeError(f"numbers are int64, not {self.value_dtype.name}")
+        wanted = self.key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+        if (wanted is string) != (self.key_dtype is string) or wanted not in KEYS:
+            raise InvalidTypeError(
+                f"keys of {wanted.name} are not looked up in a vocabulary of {self.key_dtype.name}"
+            )
+        self._asked = wanted
+        self._buckets = num_oov_buckets
 
     def size(self, name: str | None = None) -> Tensor:
         """How many numbers there are, those of buckets too: an int64 scalar."""

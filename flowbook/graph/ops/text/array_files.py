@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.definition.inference import uncounted
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
@@ -143,12 +142,11 @@ def decode_npz(
         DataLossError: in the run, if it is damaged.
         InvalidArgumentError: in the run, if an array has another dtype or shape.
     """
-    with located("decode_npz"):
-        _check_wanted("arrays", arrays)
-        for key, promised in arrays.items():
-            if not isinstance(promised, tuple | list) or len(promised) != 2:
-                raise InvalidTypeError(f"array {key!r} is (dtype, shape), not {promised!r:.80}")
-        promised = {key: (as_dtype(t), Shape(shape)) for key, (t, shape) in arrays.items()}
+    _check_wanted("arrays", arrays)
+    for key, promised in arrays.items():
+        if not isinstance(promised, tuple | list) or len(promised) != 2:
+            raise InvalidTypeError(f"array {key!r} is (dtype, shape), not {promised!r:.80}")
+    promised = {key: (as_dtype(t), Shape(shape)) for key, (t, shape) in arrays.items()}
     return _read(decode_npz_op, contents, promised, name)
 
 
@@ -172,9 +170,8 @@ def decode_parquet(
         DataLossError: in the run, if it is damaged.
         InvalidArgumentError: in the run, if a column has another dtype, or values are missing.
     """
-    with located("decode_parquet"):
-        _check_wanted("columns", columns)
-        promised = {key: (as_dtype(dtype), Shape([None])) for key, dtype in columns.items()}
+    _check_wanted("columns", columns)
+    promised = {key: (as_dtype(dtype), Shape([None])) for key, dtype in columns.items()}
     return _read(decode_parquet_op, contents, promised, name)
 
 

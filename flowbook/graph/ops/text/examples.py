@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType, as_dtype, float32, int64, string
@@ -147,17 +146,16 @@ def parse_single_example(
 def _parsed(
     what: str, serialized: Any, features: Mapping[str, Any], rank: int, name: str | None
 ) -> dict[str, Any]:
-    with located(what):
-        kinds = FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature
-        check_features(features, kinds)
-        if not features:
-            raise InvalidTypeError("features are a dict of what to read, not {}")
-        records = records_of(serialized, rank)
-        stepped = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
-        for key, feature in stepped.items():
-            if Shape(feature.shape).size == 0:
-                raise InvalidArgumentError(f"a step of feature {key!r} has at least one value")
-        others = {k: f for k, f in features.items() if k not in stepped}
+    kinds = FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature
+    check_features(features, kinds)
+    if not features:
+        raise InvalidTypeError("features are a dict of what to read, not {}")
+    records = records_of(serialized, rank)
+    stepped = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
+    for key, feature in stepped.items():
+        if Shape(feature.shape).size == 0:
+            raise InvalidArgumentError(f"a step of feature {key!r} has at least one value")
+    others = {k: f for k, f in features.items() if k not in stepped}
     found = parsed_features(records, others, name or what)
     if stepped:
         found |= parsed_steps(records, stepped, in_lists=False, name=f"{name or what}_steps")[0]
@@ -199,16 +197,15 @@ def parsed_features(records: Tensor, features: Mapping[str, Any], name: str) -> 
     """The features of a fixed or of any number of values, by name."""
     if not features:
         return {}
-    with located(name):
-        fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
-        ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
-        placed = {k: _placed(k, f) for k, f in features.items() if isinstance(f, SparseFeature)}
-        types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
-        shapes = _known_shapes(fixed)
-        defaults = [
-            _default(key, feature.default_value, types[key], shape)
-            for (key, feature), shape in zip(fixed.items(), shapes, strict=True)
-        ]
+    fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
+    ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
+    placed = {k: _placed(k, f) for k, f in features.items() if isinstance(f, SparseFeature)}
+    types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
+    shapes = _known_shapes(fixed)
+    defaults = [
+        _default(key, feature.default_value, types[key], shape)
+        for (key, feature), shape in zip(fixed.items(), shapes, strict=True)
+    ]
     found = parse_example_op(
         records,
         defaults,
@@ -245,15 +242,14 @@ def parsed_steps(
     """
     if not features:
         return {}, {}
-    with located(name):
-        fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
-        ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
-        types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
-        shapes = _known_shapes(fixed)
-        defaults = [
-            _default(key, _filling(feature, types[key]), types[key], SCALAR)
-            for key, feature in fixed.items()
-        ]
+    fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
+    ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
+    types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
+    shapes = _known_shapes(fixed)
+    defaults = [
+        _default(key, _filling(feature, types[key]), types[key], SCALAR)
+        for key, feature in fixed.items()
+    ]
     found = parse_steps_op(
         records,
         defaults,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.examples import sequence_example_of
 from flowbook.graph.ops.text.examples import (
@@ -92,11 +91,10 @@ def parse_single_sequence_example(
 def _parsed(
     what: str, serialized: Any, context: Any, sequences: Any, rank: int, name: str | None
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:
-    with located(what):
-        context, sequences = context or {}, sequences or {}
-        check_features(context, (FixedLenFeature, VarLenFeature))
-        check_features(sequences, (FixedLenSequenceFeature, VarLenFeature))
-        records = records_of(serialized, rank)
+    context, sequences = context or {}, sequences or {}
+    check_features(context, (FixedLenFeature, VarLenFeature))
+    check_features(sequences, (FixedLenSequenceFeature, VarLenFeature))
+    records = records_of(serialized, rank)
     # The features of the whole have in a sequence example the place that they have in an example.
     whole = parsed_features(records, context, f"{name or what}_context")
     steps, lengths = parsed_steps(records, sequences, in_lists=True, name=name or what)

@@ -25,7 +25,9 @@ from flowbook.graph.ops.text.strings import mapped
 __all__ = ["as_string", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number"]
 
 
-def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: Any) -> OpDef:
+def _of_text(
+    type: str, output: str, kernel: Callable[..., Any], doc: str | None = None, **attributes: Any
+) -> OpDef:
     return OpDef(
         type,
         f"input: string -> output: {output}",
@@ -35,6 +37,7 @@ def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: A
         kinds=HOST,
         grad=NO_GRADIENT,
         only_moves=True,
+        doc=doc,
     )
 
 
@@ -212,7 +215,7 @@ def _check_buckets(input: Tensor, num_buckets: int, **_: Any) -> Shape:
     return input.shape
 
 
-hash_bucket_fast_op = OpDef(
+to_hash_bucket_fast = OpDef(
     "StringToHashBucketFast",
     "input: string -> output: int64",
     attributes={"num_buckets": REQUIRED},
@@ -222,12 +225,7 @@ hash_bucket_fast_op = OpDef(
     ),
     kinds=HOST,
     only_moves=True,
-)
-
-
-@hash_bucket_fast_op.front
-def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """A number for each string, from its hash: the same always and everywhere, as TensorFlow's.
+    doc="""A number for each string, from its hash: the same always and everywhere, as TensorFlow's.
 
     Whoever chooses the strings can find many of one bucket; `to_hash_bucket_strong` has a key.
 
@@ -239,8 +237,9 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
         int64, of the shape of `input`.
 
     Source: FarmHash's 64-bit fingerprint.
-    """
-    return hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
+    """,
+    function="to_hash_bucket_fast",
+)
 
 
 def _strong(xp: Any, input: Any, num_buckets: int, key: tuple[int, int]) -> Any:
@@ -318,19 +317,16 @@ def _decode_base64(text: bytes) -> bytes:
         raise InvalidArgumentError(f"{text!r:.60} is no base64: {error}") from None
 
 
-decode_base64_op = _of_text(
-    "DecodeBase64", "string", lambda xp, input: mapped(_decode_base64, input)
-)
-
-
-@decode_base64_op.front
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """What strings in web-safe base64 encode; padding with "=" may be there or not.
+decode_base64 = _of_text(
+    "DecodeBase64",
+    "string",
+    lambda xp, input: mapped(_decode_base64, input),
+    doc="""What strings in web-safe base64 encode; padding with "=" may be there or not.
 
     Raises:
         InvalidArgumentError: in the run, if a string is no base64.
-    """
-    return decode_base64_op(input, name=name)
+    """,
+)
 
 
 def _raw_shape(input_bytes: Tensor, **_: Any) -> Shape:

@@ -161,7 +161,7 @@ def _length(xp: Any, input: Any, unit: str) -> Any:
     return mapped(lambda text: len(_characters(text)) - 1, input, dtype=np.int32)
 
 
-length_op = OpDef(
+length = OpDef(
     "StringLength",
     "input: string -> output: int32",
     attributes={"unit": "BYTE"},
@@ -169,18 +169,14 @@ length_op = OpDef(
     kernel=_length,
     kinds=HOST,
     only_moves=True,
-)
-
-
-@length_op.front
-def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The lengths of strings, int32.
+    doc="""The lengths of strings, int32.
 
     Args:
         input: a string tensor.
         unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
-    """
-    return length_op(input, unit=unit, name=name)
+    """,
+    function="length",
+)
 
 
 def _part_shape(input: Tensor, pos: Tensor, count: Tensor, unit: str) -> Shape:
@@ -205,7 +201,7 @@ def _substr(xp: Any, input: Any, pos: Any, count: Any, unit: str) -> Any:
     return mapped(part, input, pos, count)
 
 
-substr_op = OpDef(
+substr = OpDef(
     "Substr",
     "input: string, pos: I, len: I -> output: string",
     I=INDICES,
@@ -214,12 +210,7 @@ substr_op = OpDef(
     kernel=_substr,
     kinds=HOST,
     only_moves=True,
-)
-
-
-@substr_op.front
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Parts of strings; what reaches beyond the end is cut off.
+    doc="""Parts of strings; what reaches beyond the end is cut off.
 
     Args:
         input: a string tensor.
@@ -230,8 +221,8 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
     Raises:
         InvalidArgumentError: in the run, if a part begins outside of its string.
-    """
-    return substr_op(input, pos, len, unit=unit, name=name)
+    """,
+)
 
 
 # Changing

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from flowbook.exec.engine.given_up import GivenUp, stop, thread_of
+from flowbook.exec.engine.abandoned import GivenUp, stop, thread_of
 from flowbook.exec.engine.under_way import Executions, also_listed_in
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.signature.signature import Signature

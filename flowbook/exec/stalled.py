@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.engine.overseer import Wait
-from flowbook.exec.feeding import Feeding
+from flowbook.exec.queue_threads import Feeding
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import FailedPreconditionError, OpError, WaitingWarning

@@ -54,14 +54,14 @@ def test_a_run_says_what_it_waits_for_and_what_would_wake_it(sess: fb.Session) -
     queue = fb.FIFOQueue(3, fb.float32, name="q")
     taken = queue.dequeue(name="taken")
     message = waited(sess, taken)
-    assert "QueueDequeue 'taken' (test_waits.py, line" in message
+    assert "QueueDequeue 'taken' (test_stalled.py, line" in message
     assert "waits for an element of queue 'q', which has 0 of 3 elements" in message
     assert "nothing in the graph wakes it" in message
     # The same run is told of once.
     with pytest.raises(fb.errors.DeadlineExceededError, match=r"'taken' .* waits for an element"):
         sess.run(taken, timeout=1.0)
     queue.enqueue(1.0, name="put")
-    assert "it goes on after QueueEnqueue 'put' (test_waits.py" in waited(sess, taken + 1.0)
+    assert "it goes on after QueueEnqueue 'put' (test_stalled.py" in waited(sess, taken + 1.0)
 
 
 def test_a_run_says_which_runner_has_ended(sess: fb.Session) -> None:
@@ -85,7 +85,7 @@ def test_who_waits_for_what_comes_after_it_fails(sess: fb.Session) -> None:
     with pytest.raises(fb.errors.FailedPreconditionError) as caught:
         sess.run(put)
     assert "QueueDequeue 'taken': it waits for an element of queue 'q'" in str(caught.value)
-    assert "QueueEnqueue 'put' (test_waits.py" in str(caught.value)
+    assert "QueueEnqueue 'put' (test_stalled.py" in str(caught.value)
     # Of a full queue the other way round.
     full = fb.FIFOQueue(1, fb.float32, name="full")
     sess.run(full.enqueue(1.0))
@@ -114,7 +114,7 @@ def test_who_waits_for_what_comes_after_it_on_another_device_fails(either: fb.Se
         with pytest.raises(fb.errors.FailedPreconditionError) as caught:
             either.run(put)
         assert "QueueDequeue 'taken': it waits for an element of queue 'q'" in str(caught.value)
-        assert "QueueEnqueue 'put' (test_waits.py" in str(caught.value)
+        assert "QueueEnqueue 'put' (test_stalled.py" in str(caught.value)
         assert "would wake it, and runs only after it" in str(caught.value)
     either.run(put, {taken: 1.0})
     either.run(put)
