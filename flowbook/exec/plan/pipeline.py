@@ -46,7 +46,7 @@ LEAST_TO_GROW = 200
 _NOTHING = Settled()
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """A signature made ready to run: the handle by which a session asks for runs of it.
 
