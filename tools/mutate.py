@@ -1651,14 +1651,14 @@ CHANGES = (
     # A step without code of its own, though it writes or draws.
     Change(
         "exec/engine/runner.py",
-        "if not (self.whole.gates or self.whole.draws):",
-        "if not self.whole.draws:",
+        "if bound.written or traits.draws:",
+        "if traits.draws:",
         ("exec/state/test_gate.py",),
     ),
     Change(
         "exec/engine/runner.py",
-        "if not (self.whole.gates or self.whole.draws):",
-        "if not self.whole.gates:",
+        "if bound.written or traits.draws:",
+        "if bound.written:",
         ("exec/state/test_random.py",),
     ),
     Change(

@@ -19,7 +19,7 @@ from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,18 @@ class Stage(IntEnum):
 _reaching = threading.Lock()
 
 
+class Asking(NamedTuple):
+    """A step as code that begins with what may have to wait.
+
+    Attributes:
+        step: the code.
+        acts: whether it does something of which others can tell beside giving and taking.
+    """
+
+    step: Generated
+    acts: bool
+
+
 class Runner:
     """One part of a program, ready to run on a device of this process.
 
@@ -99,11 +111,8 @@ class Runner:
     _made: Segment | None = None
     # The whole program as one function.
     _step: Generated | None = None
-    # The same where it neither draws nor passes gates.
-    _plain: Generated | None = None
     # The same where what may have to wait need not; None if it may be anywhere in the step.
-    _asking: Generated | None = None
-    _asking_acts = False
+    _asking: Asking | None = None
     # How many of the next steps do not try whether they have to wait: what comes before that
     # would be done twice.
     _untried = 0
@@ -181,9 +190,9 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        if self._plain is not None and deadline is None:
-            return self._call(self._plain, feeds)
-        whole = self.whole
+        step, whole = self._step, self.whole
+        if step is not None and deadline is None and whole is FREE:
+            return self._call(step, feeds)
         if self._asking is not None and deadline is None:
             if self._untried <= 0:
                 start = time.perf_counter()
@@ -202,7 +211,9 @@ class Runner:
 
     def _run_asking(self, feeds: Sequence[Any]) -> Sequence[Any]:
         """Run a step whose wishes come first; raises MustWait where one is not there."""
-        return taking_back(self._asking_acts, self.whole.drawing, self._call, self._asking, feeds)  # type: ignore[no-any-return]
+        assert self._asking is not None
+        step, acts = self._asking
+        return taking_back(acts, self.whole.drawing, self._call, step, feeds)  # type: ignore[no-any-return]
 
     @property
     def written(self) -> frozenset[str]:
@@ -280,8 +291,6 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(self._setting, with_deadline=False)
-            if not (self.whole.gates or self.whole.draws):
-                self._plain = self._step
             return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
@@ -628,7 +637,7 @@ class Runner:
     def _timed_step(self) -> Generated:
         return self._generate(self._setting, with_deadline=True)
 
-    def _generate_asking(self) -> Generated | None:
+    def _generate_asking(self) -> Asking | None:
         """The whole program as code that begins with what may have to wait, if that can be."""
         if self._is_routed or self._port is not None or self._part.is_timed:
             return None
@@ -636,8 +645,8 @@ class Runner:
         units = asking_first(self._units, before)
         if units is None:
             return None
-        self._asking_acts = any(isinstance(unit, Mark) for unit in units)
-        return self._written(units, self._setting, with_deadline=False)
+        step = self._written(units, self._setting, with_deadline=False)
+        return Asking(step, any(isinstance(unit, Mark) for unit in units))
 
     def _generate(self, setting: Setting, with_deadline: bool) -> Generated:
         """The whole program as one function from the feeds to the fetches."""
