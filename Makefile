@@ -10,7 +10,7 @@ BUNDLE := flowbook/widgets/static/flowbook.js
 EXTENSION := .venv/share/jupyter/labextensions/flowbook
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test oldest newest soak bench gpu docs proto front-end format clean
+.PHONY: lab tutorial test browser oldest newest soak bench gpu docs proto front-end format clean
 
 # JupyterLab on the welcome notebook, beside guides and examples; its options in LAB_OPTIONS.
 lab: .venv/lab.stamp front-end
@@ -25,6 +25,10 @@ tutorial: .venv/lab.stamp
 # The phases that tools/phases.py lists with their time budgets; PHASES="types layers" picks some.
 test: .venv/dev.stamp front-end
 	$(VENV)/python tools/phases.py $(PHASES)
+
+# What people see: JupyterLab and pages in Chromium.
+browser: .venv/dev.stamp front-end
+	$(VENV)/python tools/phases.py browser
 
 # Some tests on the oldest versions of other packages that pyproject.toml admits.
 oldest:

@@ -1,4 +1,4 @@
-"""The phases of `make test`: what each runs, and how long it may take.
+"""The phases of `make test` and `make browser`: what each runs, and how long it may take.
 
 Every phase runs, whatever becomes of others. One more runs at once than there are processors, since
 phases wait too: for threads, kernels, servers and pages. What one says is shown when it ends, or as
@@ -7,7 +7,7 @@ processor time, and its budget of the latter, which does not depend on what else
 phase that fails, or succeeds but takes more than its budget, makes the whole fail: slowness is
 noticed on the day it arrives.
 
-    python tools/phases.py                  # all of them
+    python tools/phases.py                  # those of `make test`
     python tools/phases.py types layers     # these
 """
 
@@ -53,10 +53,12 @@ NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sani
 # What has a phase of its own.
 APART = ("tests/browser", "tests/examples", "tests/exec", "tests/graph", "tests/notebooks")
 
+# What people see. Chromium's own processes take as much again, which nobody counts.
+BROWSER = Phase("browser", 10 * 60, (*PYTEST, "-m", "browser", "tests/browser"))
+
 # Those that take longest begin first, and none takes much more than others: so the last to end has
 # company for most of its time.
-PHASES = (
-    Phase("browser", 10 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
+TESTS = (
     Phase("exec", 6 * 60, (*PYTEST, "tests/exec")),
     Phase("ops", 5 * 60, (*PYTEST, "tests/graph/ops")),
     Phase("tests", 5 * 60, (*PYTEST, "tests", *(f"--ignore={folder}" for folder in APART))),
@@ -157,11 +159,11 @@ def run_alone(phase: Phase) -> Outcome:
 
 
 def main() -> int:
-    """Run the phases named on the command line, or all; return the exit status."""
-    known = {phase.name: phase for phase in PHASES}
-    parser = ArgumentParser(description="Run the phases of `make test`.")
+    """Run the phases named on the command line, or `make test`'s; return the exit status."""
+    known = {phase.name: phase for phase in (BROWSER, *TESTS)}
+    parser = ArgumentParser(description="Run the phases of `make test`, or some.")
     parser.add_argument("names", nargs="*", metavar="phase", help=", ".join(known))
-    names = parser.parse_args().names or list(known)
+    names = parser.parse_args().names or [phase.name for phase in TESTS]
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no phase named {', '.join(unknown)}; there are {', '.join(known)}")
 
