@@ -856,6 +856,9 @@ CHANGES = (
         (WAITS,),
     ),
     Change("exec/engine/parts/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
+    Change("graph/model/touch.py", "(other.puts or other.ends_waits)", "other.puts", (WAITS,)),
+    Change("graph/model/touch.py", "(other.puts or other.ends_waits)", "True", (WAITS,)),
+    Change("graph/model/touch.py", " or (self.puts and other.takes)", "", (WAITS,)),
     Change(
         "exec/engine/parts/rendezvous.py",
         "if incarnation != prepared:",
@@ -1308,6 +1311,9 @@ CHANGES = (
         (CODEC,),
     ),
     Change("exec/plan/codec.py", "    found.details += message.error_details\n", "", (CODEC,)),
+    Change("exec/plan/codec.py", "= shared_name(node.type)", "= node.type", (CODEC,)),
+    Change("graph/model/registry.py", "latest.key != key:", "False:", (CODEC,)),
+    Change("graph/model/retag.py", "def __reduce__", "def _reduce", (CODEC,)),
     Change(
         "exec/plan/pipeline.py",
         "waits = own.is_late or signature.is_late",
@@ -1954,6 +1960,18 @@ CHANGES = (
         "owns in (READER.name, STREAM.name)",
         "False",
         ("cells/test_queues.py",),
+    ),
+    Change(
+        "graph/redefinition/repetition.py",
+        "earlier[call] == offset and ",
+        "",
+        ("graph/redefinition/test_repetition.py",),
+    ),
+    Change(
+        "graph/redefinition/repetition.py",
+        "== offset and _is_users((call, offset))",
+        "== offset",
+        ("graph/redefinition/test_repetition.py",),
     ),
     Change(
         "graph/redefinition/stale_operations.py",
@@ -3348,10 +3366,11 @@ CHANGES = (
     ),
     Change(
         "_public.py",
-        "        _have_methods_refuse_misfits(each)",
+        "        _make_methods_public(each)",
         "        pass",
         (MISFITS,),
     ),
+    Change("graph/definition/public.py", "if member in _building", "if False", (MISFITS,)),
     Change("graph/definition/keywords.py", 'in ("self", "cls"):', 'in ("self",):', (MISFITS,)),
     Change("graph/definition/keywords.py", "if p.name not in _CATCHING", "", (MISFITS,)),
     Change("exec/session/session.py", "if misplaced or misspelt:", "if misspelt:", (MISFITS,)),
@@ -3364,10 +3383,16 @@ CHANGES = (
         ("explain/test_lint.py",),
     ),
     Change(
-        "explain/lint.py",
-        "place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)",
-        "place = (op_def.aliases or {}).get(tensor.index)",
-        ("explain/test_lint.py",),
+        "graph/definition/op_def.py",
+        "if self.computes and self.is_pure:",
+        "if False:",
+        ("explain/test_lint.py", "explain/test_forecast.py"),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "if self.computes and self.is_pure:",
+        "if self.computes:",
+        (COSTS,),
     ),
     Change(
         "widgets/graphs/payload.py",

@@ -97,6 +97,14 @@ def test_who_waits_for_what_comes_after_it_fails(sess: fb.Session) -> None:
     assert "QueueDequeue 'another'" in waited(sess, after)
 
 
+def test_who_waits_for_a_gradient_that_comes_after_it_fails(sess: fb.Session) -> None:
+    sums = fb.ConditionalAccumulator(fb.float32, [], name="sums")
+    applied = sums.apply_grad(sums.take_grad(1, name="taken"), name="applied")
+    sums.set_global_step(3)  # This wakes nobody.
+    with pytest.raises(fb.errors.FailedPreconditionError, match=r"'taken': .* 'applied' .* after"):
+        sess.run(applied)
+
+
 # A part may be told that it waits before the others have come to wait.
 may_tell = pytest.mark.filterwarnings("ignore:this run waits")
 
