@@ -201,8 +201,8 @@ CHANGES = (
     ),
     Change(
         "graph/ops/checks/checking.py",
-        "scope, control_inputs=(), flow=flow,",
-        "scope, flow=flow,",
+        "control_inputs=(), flow=flow, device",
+        "flow=flow, device",
         SAID,
     ),
     Change("graph/ops/state/temporary.py", "if end.op_def in _ENDS and not", "if not", TEMPORARY),
@@ -2487,7 +2487,7 @@ CHANGES = (
     ),
     Change(
         "train/layers/regularizers.py",
-        "within(weights.op.graph, lambda scope: replace(scope, flow=None)),",
+        "within(weights.op.graph, lambda scope: scope._replace(flow=None)),",
         "",
         ("train/layers/test_layers.py",),
     ),
