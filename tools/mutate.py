@@ -1437,8 +1437,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/step.py",
-        "if tag.dead and index in tag.dead and not unit.sees_dead:",
-        "if tag.dead and index in tag.dead:",
+        "if index in tag.dead and not self._units[index].sees_dead:",
+        "if index in tag.dead:",
         (STEP,),
     ),
     Change(
@@ -1451,6 +1451,27 @@ CHANGES = (
         "exec/engine/step.py",
         "if not left:\n                    values[value] = None",
         "if not left:\n                    pass",
+        (STEP,),
+    ),
+    Change(
+        "exec/engine/step.py",
+        "            if not left:\n                values[value] = None",
+        "            if False:\n                pass",
+        (STEP,),
+    ),
+    Change(
+        "exec/engine/step.py",
+        "            if output is DEAD:\n                return False\n",
+        "",
+        (STEP, LOWERING),
+    ),
+    Change(
+        "exec/engine/structure.py", "if value not in frame.uses:", "if False:", (STEP, RETENTION)
+    ),
+    Change(
+        "exec/engine/structure.py",
+        "if choices and not choices.keys().isdisjoint(found):",
+        "if False:",
         (STEP,),
     ),
     Change(

@@ -38,7 +38,7 @@ class AsyncCall:
 
     Attributes:
         index: the unit's number in what runs.
-        tag: the iteration that it runs in; None while nothing in the step has waited.
+        tag: the iteration that it runs in.
         unit: the kernel.
         xp: the device's array module.
         wish: says what it waits for, if the kernel has set it.
@@ -58,7 +58,7 @@ class AsyncCall:
     def __init__(
         self,
         index: int,
-        tag: Iteration | None,
+        tag: Iteration,
         unit: AsyncKernel,
         endings: list[Callable[[], None]],
         giving: Giving | None = None,
@@ -196,11 +196,10 @@ class AsyncCall:
         if self.claim is not None:
             self.claim.finish()
 
-    def failure(self, values: Any) -> UnitFailure:
-        """That it failed, in a step with these values in the outermost frame."""
-        loops = self.tag.loops if self.tag is not None else ()
-        given = self.tag.values if self.tag is not None else values
-        return UnitFailure(self.unit.index, [given[v] for v in self.unit.inputs], loops)
+    def failure(self) -> UnitFailure:
+        """That it failed, and on what."""
+        given = [self.tag.values[v] for v in self.unit.inputs]
+        return UnitFailure(self.unit.index, given, self.tag.loops)
 
     def cancel(self) -> bool:
         """Have nothing come of it; whether it has done something that cannot be undone."""

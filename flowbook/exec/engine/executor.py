@@ -74,7 +74,6 @@ class Execution:
         self._overseer = overseer
         self._executions = executions
         self._parts = parts
-        self._structure = structure
         self._units = structure.units
         self._reports: Reports = reports if reports is not None else queue.SimpleQueue()
         self._waiting: set[AsyncCall] = set()
@@ -93,11 +92,9 @@ class Execution:
         self._written: set[int] = set()
         self._before_writing: Callable[[], None] = _nothing
         self._when_written: Callable[[], None] = _nothing
+        self._step = Step(structure, values)
         self._ready: list[Ready] = []
-        self._step: Any = None  # The state machine, from when it is needed.
-        if structure.straight is None:
-            self._step = Step(structure, values)
-            self._add(self._step.begin())
+        self._add(self._step.begin())
 
     def around(
         self, units: frozenset[int], before: Callable[[], None], when_done: Callable[[], None]
@@ -114,12 +111,12 @@ class Execution:
     @property
     def trips(self) -> Mapping[str, int]:
         """How often the body of each loop has run, by its frame's name."""
-        return self._step.trips  # type: ignore[no-any-return]
+        return self._step.trips
 
     @property
     def sides(self) -> Mapping[int, int]:
         """For each unit that gives a value on one of two sides which one it was last."""
-        return self._step.sides  # type: ignore[no-any-return]
+        return self._step.sides
 
     @property
     def has_waited(self) -> bool:
@@ -176,8 +173,6 @@ class Execution:
         if self._is_cancelled:
             raise session_closed()
         try:
-            if self._structure.straight is not None and self._runs_straight():
-                return
             self._run_ready()
             while self._waiting and (has_all is None or self._has_reports() or not has_all()):
                 self._finish(self._done.popleft() if self._done else self._next_report())
@@ -220,47 +215,9 @@ class Execution:
         if call in self._waiting:
             self._finish(call)
 
-    def _runs_straight(self) -> bool:
-        """Run one after the other as long as nothing has to wait; whether nothing had to.
-
-        What is left goes on by the state machine, which knows then what has run.
-        """
-        values, deadline, writing = self.values, self.deadline, self._writing
-        account = self.account
-        done: list[int] = []
-        for index, unit, dying in self._structure.straight or ():
-            if deadline is not None and self._is_late(deadline):
-                raise self._late()
-            if unit.is_async:
-                assert isinstance(unit, AsyncKernel)
-                call = self._begin(index, None, unit)
-                unit.start(values, call)
-                if call.reports_to(self._reports):
-                    self._step = Step(self._structure, values)
-                    self._add([e for e in self._step.resume(done) if e[0] != index])
-                    call.tag = self._step.root
-                    self._untold.append(call)
-                    return False
-                outputs = self._taken(call)
-                self._waiting.discard(call)
-            else:
-                if index in writing:
-                    self._before_writing()
-                    self._written.add(index)
-                if account is None:
-                    outputs = unit.run(values)
-                else:
-                    outputs = account.run(index, None, unit, values)
-            for value, output in zip(unit.outputs, outputs, strict=True):
-                values[value] = output
-            for value in dying:
-                values[value] = None
-            done.append(index)
-        return True
-
     def has_run(self, unit: int) -> bool:
         """Whether a unit has completed."""
-        return bool(self._step.has_run(unit))
+        return self._step.has_run(unit)
 
     def feed(self, unit: int, value: Any) -> None:
         """Note that a late feed has arrived."""
@@ -313,7 +270,7 @@ class Execution:
             failure.loops += tag.loops
             raise
 
-    def _begin(self, index: int, tag: Iteration | None, unit: AsyncKernel) -> AsyncCall:
+    def _begin(self, index: int, tag: Iteration, unit: AsyncKernel) -> AsyncCall:
         """The call of an asynchronous kernel that is about to be started."""
         account = self.account
         giving = None if account is None else account.giving
@@ -387,7 +344,7 @@ class Execution:
                 node, error = found
                 call = next(call for call in self._waiting if call.unit.index == node)
                 self._is_refused = True
-                raise call.failure(self.values) from error
+                raise call.failure() from error
         if not has_told:
             overseer.long(waits)
         return stuck
@@ -455,7 +412,6 @@ class Execution:
         outputs = self._taken(call)
         if call in self._waiting:
             self._waiting.remove(call)
-            assert call.tag is not None
             # What was sent dead keeps what waits for it from running.
             is_dead = _is_dead(outputs)
             self._add(self._step.complete(call.index, call.tag, outputs, is_dead))
@@ -475,7 +431,7 @@ class Execution:
             if account is not None and call.give_back():
                 account.finish(call)
             call.release()
-            raise call.failure(self.values) from error
+            raise call.failure() from error
         if account is not None:
             account.use(call.index, call.tag)
         if account is None or not call.unit.takes:
@@ -486,7 +442,7 @@ class Execution:
             if is_interruption(wrong):
                 raise
             self._waiting.discard(call)
-            raise call.failure(self.values) from wrong
+            raise call.failure() from wrong
 
     def fail(self, error: BaseException) -> None:
         """Note that the step fails, if it does so here first, and whether it puts back anything."""
@@ -529,8 +485,7 @@ class Execution:
 
     def abandon(self) -> None:
         """End, and let the asynchronous calls under way know that nobody waits for them."""
-        if self._step is not None:
-            self._step.give_up()
+        self._step.give_up()
         waiting = self._waiting
         for call in list(waiting):
             if call.cancel() and self.account is not None:

@@ -223,10 +223,8 @@ def _nodes_in(unit: Unit) -> Iterator[int]:
             yield from _nodes_in(each)
 
 
-def _place(tag: Iteration | None) -> Place:
-    """Where an iteration is; one of None is in no loop."""
-    if tag is None:
-        return ()
+def _place(tag: Iteration) -> Place:
+    """Where an iteration is in the loops around it."""
     return tuple([loop.iteration for loop in reversed(tag.loops)])
 
 
@@ -279,11 +277,11 @@ class GivingBack(Acting):
 
     def lead(self, uses: Sequence[Use], call: AsyncCall) -> None:
         """Note that what was taken is used as soon as a call has put something somewhere."""
-        for calls, place in self._covered(uses, call.tag):
+        for calls, place in self._covered(uses, _place(call.tag)):
             calls[place][1].leads_to(call)
 
-    def use(self, uses: Sequence[Use], tag: Iteration | None) -> None:
-        """Note that what was taken is used by what is about to be done, or has been.
+    def use(self, uses: Sequence[Use], here: Place) -> None:
+        """Note that what was taken is used by what is about to be done there, or has been.
 
         Raises:
             CancelledError: if the step has been given up.
@@ -291,7 +289,7 @@ class GivingBack(Acting):
         self.is_under_way = True
         with moving:
             self._check()
-            for calls, place in self._covered(uses, tag):
+            for calls, place in self._covered(uses, here):
                 found = calls.get(place)  # Several uses may cover the same.
                 if found is not None:
                     found[1].is_used = True
@@ -302,12 +300,11 @@ class GivingBack(Acting):
         """Note that somebody outside of the step gets what a node of a part gives."""
         place = self.uses.first[part] + node
         told = [taking for taking, behind in self.uses.behind.items() if place in behind]
-        self.use([Use(taking, 0, True) for taking in told], None)
+        self.use([Use(taking, 0, True) for taking in told], ())
 
     def _covered(
-        self, uses: Sequence[Use], tag: Iteration | None
+        self, uses: Sequence[Use], here: Place
     ) -> list[tuple[dict[Place, tuple[int, AsyncCall]], Place]]:
-        here = _place(tag)
         return [
             (calls, place)
             for use in uses
@@ -363,7 +360,7 @@ class _Using(NamedTuple):
 
     giving: GivingBack
     uses: Sequence[Use] | tuple[()]
-    tag: Iteration | None
+    tag: Iteration
 
 
 _using: ContextVar[_Using | None] = ContextVar("flowbook_using", default=None)
@@ -377,7 +374,7 @@ def begin_acting() -> None:
     """
     using = _using.get()
     if using is not None:
-        using.giving.use(using.uses, using.tag)
+        using.giving.use(using.uses, _place(using.tag))
 
 
 def pause_acting() -> None:
@@ -410,18 +407,18 @@ class Account(NamedTuple):
         """Note what is about to be taken."""
         self.giving.take(self.part, call)
 
-    def use(self, unit: int, tag: Iteration | None) -> None:
+    def use(self, unit: int, tag: Iteration) -> None:
         """Note what a unit does, or has done; raises CancelledError if the step was given up."""
         uses = self.uses.get(unit)
         if uses is not None:
-            self.giving.use(uses, tag)
+            self.giving.use(uses, _place(tag))
 
-    def run(self, index: int, tag: Iteration | None, unit: Unit, values: Values) -> Sequence[Any]:
+    def run(self, index: int, tag: Iteration, unit: Unit, values: Values) -> Sequence[Any]:
         """Run a unit, and note what it does; raises as `use` and `Unit.run`."""
         uses = self.uses.get(index, ())
         if isinstance(unit, Kernel):
             if uses:
-                self.giving.use(uses, tag)
+                self.giving.use(uses, _place(tag))
             return unit.run(values)
         token = _using.set(_Using(self.giving, uses, tag))
         try:

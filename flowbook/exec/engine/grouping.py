@@ -18,10 +18,9 @@ from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.giving_back import begin_acting, may_stop, pause_acting
 from flowbook.exec.engine.regions import Place, find_regions, places_of, split_region
 from flowbook.exec.engine.segment import Region, Segment
-from flowbook.exec.engine.step import straighten
 from flowbook.exec.engine.structure import Frame, Structure
-from flowbook.exec.engine.units import Kernel, Unit
-from flowbook.exec.plan.outline import Item, Layout, Outline, arrives_dead
+from flowbook.exec.engine.units import Unit
+from flowbook.exec.plan.outline import Item, Layout, Outline
 from flowbook.exec.plan.program import Block, Part
 from flowbook.graph.model.retag import Retag
 
@@ -226,10 +225,7 @@ class Grouping:
             made.append(segment if is_first and written is None else Region(segment))
         made += [_moved(units[index], unit_of) for index in single]
         frames = list(self._frames(groups, single, len(groups)))
-        structure = Structure(made, dict(setting.known), part.fetches, frames, self._port)
-        if len(frames) == 1 and not any(map(_holds_up, made)):
-            straighten(structure)
-        return structure
+        return Structure(made, dict(setting.known), part.fetches, frames, self._port)
 
     def _frames(
         self, groups: Sequence[_Group], single: Sequence[int], first: int
@@ -268,12 +264,6 @@ def _is_sure(outline: Outline, layout: Layout, region: Sequence[int]) -> bool:
     inside = {*region}
     before = {other for place in region for other in layout.items[place].before} - inside
     return not any(outline.may_be_dead(layout, other) for other in before)
-
-
-def _holds_up(unit: Unit) -> bool:
-    """Whether it is not sure that a unit runs, or those that take what it gives."""
-    is_receiver = isinstance(unit, Kernel) and arrives_dead(unit.node)
-    return unit.is_external or unit.fires_on_any or unit.gives_dead or is_receiver
 
 
 def _moved(unit: Unit, unit_of: Mapping[int, int]) -> Unit:

@@ -629,9 +629,7 @@ class Runner:
 
     def _alone(self, unit: Unit) -> Structure:
         """The program as a single unit, which waits for nothing."""
-        structure = Structure([unit], self._bound.known, self._part.fetches)
-        structure.straight = [(0, unit, [])]
-        return structure
+        return Structure([unit], self._bound.known, self._part.fetches)
 
     @cached_property
     def _timed_step(self) -> Generated:

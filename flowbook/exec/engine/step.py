@@ -20,9 +20,7 @@ ended, since a later iteration may give a value.
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.exec.engine.structure import Frame, Structure
@@ -32,6 +30,9 @@ from flowbook.graph.model.retag import DEAD, Retag
 
 # A unit that may run, and the iteration in which it does.
 Ready = tuple[int, "Iteration"]
+
+# A unit that has run, the iteration in which it did, what it gave, and whether that is dead.
+Ended = tuple[int, "Iteration", Sequence[Any], bool]
 
 
 class Iteration:
@@ -115,6 +116,8 @@ class Step:
     def __init__(self, structure: Structure, values: Any) -> None:
         self._structure = structure
         self._units = structure.units
+        self._taken = structure.taken
+        self._next = structure.next
         self.root = Iteration(FrameRun(structure.root, None), 0, values)
         self._frames: dict[tuple[str, Iteration], FrameRun] = {}
         self.trips: dict[str, int] = dict.fromkeys(structure.frames, 0)
@@ -124,30 +127,7 @@ class Step:
 
     def begin(self) -> list[Ready]:
         """What may run at the beginning."""
-        self.root.pending += len(self._structure.first)
         return [(unit, self.root) for unit in self._structure.first]
-
-    def resume(self, done: Iterable[int]) -> list[Ready]:
-        """Begin where units of the outermost frame have run, whose values are there.
-
-        Nothing of it may be in other frames, or be dead.
-
-        Returns:
-            What may run next.
-        """
-        structure, tag = self._structure, self.root
-        self._complete.update(done)
-        for index in self._complete:
-            for value in structure.taken[index]:
-                tag.uses[value] -= 1
-            takers = [t for v in self._units[index].outputs for t in structure.takers.get(v, ())]
-            followers = structure.followers[index]
-            for other in (*takers, *followers, *structure.later.get(index, ())):
-                tag.waits[other] -= 1
-        members = structure.root.members
-        ready = [i for i in members if not tag.waits[i] and i not in self._complete]
-        tag.pending += len(ready)
-        return [(unit, tag) for unit in ready]
 
     def has_run(self, unit: int) -> bool:
         """Whether a unit of the outermost frame, or what leaves a loop there, has completed."""
@@ -163,20 +143,48 @@ class Step:
         self, unit: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool = False
     ) -> list[Ready]:
         """Note what a unit gave in an iteration; return what became ready by it."""
-        self._end(unit, tag, outputs, is_dead)
-        if not self._units[unit].is_external:
+        waiting = None if is_dead else self._next[unit]
+        if waiting is None or not self._pass_on(unit, tag, outputs, waiting):
+            self._end([(unit, tag, outputs, is_dead)])
+        if tag is not self.root and not self._units[unit].is_external:
             tag.pending -= 1
-            if tag is not self.root:
-                self._end_what_is_over(tag.run)
+            self._end_what_is_over(tag.run)
         ready, self._ready = self._ready, []
         return ready
 
+    def _pass_on(
+        self, index: int, tag: Iteration, outputs: Sequence[Any], waiting: Sequence[int]
+    ) -> bool:
+        """Do what `_end` does, where that is the same for all outputs and all who wait for them.
+
+        Returns:
+            Whether it is: none of the outputs is dead.
+        """
+        values, uses, waits = tag.values, tag.uses, tag.waits
+        for value, output in zip(self._units[index].outputs, outputs, strict=True):
+            if output is DEAD:
+                return False
+            values[value] = output
+        for value in self._taken[index]:
+            left = uses[value] = uses[value] - 1
+            if not left:
+                values[value] = None
+        if tag is self.root:
+            self._complete.add(index)
+        work: list[Ended] = []
+        for other in waiting:
+            left = waits[other] = waits[other] - 1
+            if not left:
+                self._go_on(other, tag, work)
+        if work:
+            self._end(work)
+        return True
+
     # What has ended
 
-    def _end(self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool) -> None:
-        """Send a unit's outputs to where they belong, and those of dead units that follow."""
-        work = [(index, tag, outputs, is_dead)]
-        units, taken = self._units, self._structure.taken
+    def _end(self, work: list[Ended]) -> None:
+        """Send the outputs of units to where they belong, and those of dead units that follow."""
+        units, taken = self._units, self._taken
         while work:
             index, tag, outputs, is_dead = work.pop()
             uses, values = tag.uses, tag.values
@@ -202,7 +210,7 @@ class Step:
                 self._iterate(index, tag, outputs, work)
 
     def _deliver(
-        self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool, work: list[Any]
+        self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool, work: list[Ended]
     ) -> None:
         """Let outputs appear in an iteration, and those who wait for the unit go on."""
         if tag is self.root:
@@ -223,7 +231,7 @@ class Step:
             for follower in structure.later[index]:
                 self._wait_less(follower, tag, False, work)
 
-    def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
+    def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Ended]) -> None:
         """Note that an input is there of a unit that fires on any."""
         if index in tag.fired:
             return
@@ -234,16 +242,18 @@ class Step:
         tag.fired.add(index)
         self._wait_less(index, tag, is_dead, work)
 
-    def _wait_less(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
+    def _wait_less(self, index: int, tag: Iteration, is_dead: bool, work: list[Ended]) -> None:
         """Note that one of those that a unit waits for has ended."""
         if is_dead:
             tag.dead.add(index)
         left = tag.waits[index] = tag.waits[index] - 1
-        if left:
-            return
-        unit = self._units[index]
-        if tag.dead and index in tag.dead and not unit.sees_dead:
-            work.append((index, tag, (DEAD,) * len(unit.outputs), True))
+        if not left:
+            self._go_on(index, tag, work)
+
+    def _go_on(self, index: int, tag: Iteration, work: list[Ended]) -> None:
+        """Have a unit run that waits for nothing any more; pass it by if it takes a dead value."""
+        if index in tag.dead and not self._units[index].sees_dead:
+            work.append((index, tag, (DEAD,) * len(self._units[index].outputs), True))
         else:
             tag.pending += 1
             self._ready.append((index, tag))
@@ -257,7 +267,7 @@ class Step:
         tag: Iteration,
         outputs: Sequence[Any],
         is_dead: bool,
-        work: list[Any],
+        work: list[Ended],
     ) -> None:
         if tag is self.root:
             self._complete.add(index)
@@ -280,13 +290,11 @@ class Step:
             # end before that has gone all the way, through the frames within it too.
             first = run.iterations[0]
             first.pending += 1
-            work_left, work[:] = work[:], []
-            for entry in work_left:
-                self._end(*entry)
+            self._end(work)
             first.pending -= 1
             self._end_what_is_over(run)
 
-    def _new_iteration(self, run: FrameRun, number: int, work: list[Any]) -> Iteration:
+    def _new_iteration(self, run: FrameRun, number: int, work: list[Ended]) -> Iteration:
         made = run.iterations[number] = Iteration(run, number, run.frame.values.copy())
         for value in run.frame.fed:
             made.values[value] = self.root.values[value]
@@ -297,7 +305,9 @@ class Step:
             self._deliver(index, made, outputs, outputs[0] is DEAD, work)
         return made
 
-    def _iterate(self, index: int, tag: Iteration, outputs: Sequence[Any], work: list[Any]) -> None:
+    def _iterate(
+        self, index: int, tag: Iteration, outputs: Sequence[Any], work: list[Ended]
+    ) -> None:
         run, number = tag.run, tag.number + 1
         following = run.iterations.get(number)
         if following is None:
@@ -325,13 +335,12 @@ class Step:
 
     def _begin_deferred(self, run: FrameRun) -> None:
         deferred, run.deferred = run.deferred, []
-        work: list[Any] = []
+        work: list[Ended] = []
         number = run.oldest + len(run.iterations)
         following = self._new_iteration(run, number, work)
         for index, outputs in deferred:
             self._deliver(index, following, outputs, False, work)
-        for entry in work:
-            self._end(*entry)
+        self._end(work)
 
     def _leave(self, run: FrameRun) -> None:
         """A frame has ended: what has not left it alive never will."""
@@ -340,35 +349,7 @@ class Step:
         del self._frames[run.frame.name, run.parent]
         for index in run.frame.exits:
             if index not in run.exited:
-                work: list[Any] = []
+                work: list[Ended] = []
                 dead = (DEAD,) * len(self._units[index].outputs)
                 self._deliver(index, run.parent, dead, True, work)
-                for entry in work:
-                    self._end(*entry)
-
-
-def straighten(structure: Structure) -> None:
-    """Find the order in which the units run if nothing has to wait: `Structure.straight`.
-
-    There has to be one frame only, all of whose units run, and none that is fed late.
-    """
-    units = structure.units
-    step = Step(structure, {})
-    ready = step.begin()
-    started: deque[Ready] = deque()
-    order: list[int] = []
-    while ready or started:
-        # What waits is started when nothing else is ready, as an execution does it.
-        index, tag = heapq.heappop(ready) if ready else started.popleft()
-        if units[index].is_async and ready:
-            started.append((index, tag))
-            continue
-        order.append(index)
-        for entry in step.complete(index, tag, (None,) * len(units[index].outputs)):
-            heapq.heappush(ready, entry)
-    last = {value: index for index in order for value in structure.taken[index]}
-    dying: dict[int, list[int]] = {index: [] for index in order}
-    for value, index in last.items():
-        if value not in structure.kept:
-            dying[index].append(value)
-    structure.straight = [(index, units[index], dying[index]) for index in order]
+                self._end(work)

@@ -59,13 +59,10 @@ class Structure:
         takers: for each value the units that take it.
         followers: for each unit those that wait for it otherwise, and run only if it does.
         later: for each unit those that wait for it, and run even if it does not.
+        next: for each unit whose outputs stay in its iteration and have all that take them wait
+            for them: all that wait for it, as often as they do; None for other units.
         first: the units that wait for nothing.
-        kept: the values that outlive their last use, and those that are known before the step.
-        straight: if they can, the order in which all units run if nothing has to wait: their
-            numbers, the units, and the values that nothing takes after each.
     """
-
-    straight: list[tuple[int, Unit, list[int]]] | None = None
 
     def __init__(
         self,
@@ -88,14 +85,31 @@ class Structure:
             for index in frame.members:
                 self._add(index, units[index], frame, producer, known)
         # What is known before the step is taken by members of regions too, which do not say so.
-        self.kept = {*kept, *[value for value in self.root.uses if value in known]}
-        for value in self.kept:
+        for value in {*kept, *[value for value in self.root.uses if value in known]}:
             self.root.uses[value] = self.root.uses.get(value, 0) + 1
+        self.next: list[Sequence[int] | None] = [None] * len(units)
+        for frame in self.frames.values():
+            for index in frame.members:
+                self.next[index] = self._next(index, frame)
         self.first = [
             index
             for index in self.root.members
             if not self.root.waits[index] and not units[index].is_external
         ]
+
+    def _next(self, index: int, frame: Frame) -> Sequence[int] | None:
+        """Who waits for a unit; see `next`."""
+        unit, takers, choices = self.units[index], self.takers, frame.choices[0]
+        if unit.retag is not Retag.NONE:
+            return None
+        found: list[int] = []
+        for value in unit.outputs:
+            if value not in frame.uses:
+                return None  # It is let go at once.
+            found += takers.get(value, ())
+        if choices and not choices.keys().isdisjoint(found):
+            return None
+        return [*found, *self.followers[index], *self.later.get(index, ())]
 
     @cached_property
     def writing(self) -> frozenset[int]:
@@ -120,18 +134,15 @@ class Structure:
         elif unit.retag is Retag.POP:
             frame.exits.append(index)
         taken = self.taken[index] = tuple(dict.fromkeys(unit.inputs))
+        sources = [v for v in taken if v in producer and v not in known]
         for value in taken:
             frame.uses[value] = frame.uses.get(value, 0) + 1
-            if frame is not self.root:
-                frame.values[value] = known.get(value)
-            if value in producer and value not in known:
-                self.takers.setdefault(value, []).append(index)
-            elif (
-                value not in known and frame is not self.root
-            ):  # It is fed, and so there everywhere.
+            if frame is self.root:
+                continue
+            frame.values[value] = known.get(value)
+            if value not in producer and value not in known:  # It is fed, and so there everywhere.
                 frame.fed.append(value)
                 self.root.uses[value] = self.root.uses.get(value, 0) + 1
-        sources = [producer[v] for v in taken if v in producer and v not in known]
         for other in unit.after:
             followers = self.followers[other]
             if followers:
@@ -141,12 +152,17 @@ class Structure:
         for other in unit.behind:
             self.later.setdefault(other, []).append(index)
         waited = len(unit.after) + len(unit.behind)
+        if unit.fires_on_any and len(sources) < len(taken):
+            frame.waits[index] = waited
+            return  # A feed or a constant is alive from the beginning: it waits for no other input.
+        for value in sources:
+            self.takers.setdefault(value, []).append(index)
         if not unit.fires_on_any:
             frame.waits[index] = len(sources) + waited
             return
-        begins = sum(s.retag is Retag.PUSH and not s.is_constant for s in sources)
-        goes_on = sum(s.retag is Retag.INCREMENT for s in sources)
-        there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
-        frame.waits[index] = waited + (not there)
+        units = [producer[v] for v in sources]
+        begins = sum(s.retag is Retag.PUSH and not s.is_constant for s in units)
+        goes_on = sum(s.retag is Retag.INCREMENT for s in units)
+        frame.waits[index] = waited + 1
         frame.choices[0][index] = len(sources) - goes_on
         frame.choices[1][index] = len(sources) - begins

@@ -377,6 +377,21 @@ def test_a_merge_of_dead_values_is_dead_and_a_dead_control_edge_kills() -> None:
     assert [i for i, _ in step.complete(2, step.root, ("alive",))] == [3]
 
 
+@pytest.mark.parametrize("known", [{}, {2: "constant"}])
+def test_a_merge_waits_for_its_control_edges_whatever_of_its_inputs_is_there(known: Any) -> None:
+    units = [
+        unit(outputs=[0]),
+        unit(outputs=[1]),
+        unit(),
+        unit([0, 1, *known], [3], after=[2], kind=Merging),
+    ]
+    step = Step(Structure(units, known, kept=[3]), [None] * 4)
+    step.begin()
+    assert step.complete(0, step.root, ("first",)) == []
+    assert step.complete(1, step.root, ("second",)) == []
+    assert [i for i, _ in step.complete(2, step.root, ())] == [3]
+
+
 class Seeing(Unit):
     __slots__ = ()
     sees_dead = True

@@ -408,7 +408,6 @@ def test_what_does_not_wait_is_code_beside_what_does(sess: fb.Session) -> None:
     assert value == 165
     # Before what waits, it, and after it.
     assert len(structure.units) == 3
-    assert structure.straight is not None
 
 
 def test_of_a_branch_that_waits_the_rest_is_code(sess: fb.Session) -> None:
