@@ -46,7 +46,9 @@ class Generated:
         self._places = writer.places
         self._scope = writer.calls.scope
         self.tally: Tally | None = writer.tally
-        self.text = f"def {name}({', '.join(parameters)}):\n" + "\n".join(writer.lines) + "\n"
+        # What most lines name is a local, as Python finds these sooner.
+        head = f"def {name}({', '.join([*parameters, 'xp=xp'])}):\n"
+        self.text = head + "\n".join(writer.lines) + "\n"
         exec(_compiled(self.text), self._scope)
         function = self._scope.pop(name)
         # Errors are located by the file's name, which code of the same text does not share.

@@ -32,7 +32,7 @@ def test_expressions_are_inlined_and_locals_reused(sess):
     y = fb.negative(fb.exp(fb.negative(x)))
     text = source(sess, y, [x])
     assert text.splitlines() == [
-        "def step(f0):",
+        "def step(f0, xp=xp):",
         "    f0 = xp_negative(f0)",
         "    f0 = xp_exp(f0)",
         "    f0 = xp_negative(f0)",
