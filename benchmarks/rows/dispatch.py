@@ -44,7 +44,7 @@ def _chained(lib: Any, operation: Any) -> tuple[Any, dict[Any, Any]]:
 
 
 def _reference_flowbook(fb: Any) -> Case:
-    """Below the public API, which lets the reference executor run only a signature's first step."""
+    """Below the public API, where the reference executor runs only what waits or comes late."""
     from flowbook.exec.devices.local import local_devices
     from flowbook.exec.engine.engine import Engine
     from flowbook.exec.engine.runner import Runner

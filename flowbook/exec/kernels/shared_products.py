@@ -46,8 +46,8 @@ _SMALL = 256 << 10
 _LEAST_PART = 512 << 10
 # Above this many, waking a helper no longer counts: parts may be as large as is good for BLAS.
 _LARGE = 16 << 20
-# A part has a multiple of so many rows and columns, which BLAS computes at once.
-_TOGETHER = 48
+# A part has a multiple of so many rows or columns, which BLAS computes at once.
+_ROWS, _COLUMNS = 8, 48
 # The rows of a matrix from which on LAPACK gains from its own threads more than it loses.
 _LARGE_MATRIX = 1024
 
@@ -190,10 +190,10 @@ def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
 
 def _cut(shape: tuple[int, ...], inner_size: int, threads: int) -> tuple[int, Borders]:
     """The axis that a product can be cut along most often, and where; it is counted from -1."""
-    sizes = [*shape[:-2], shape[-2] // _TOGETHER, shape[-1] // _TOGETHER]
+    sizes = [*shape[:-2], shape[-2] // _COLUMNS, shape[-1] // _COLUMNS]
     size = max(sizes)
     axis = sizes.index(size) - len(sizes)
-    together = 1 if axis < -2 else _TOGETHER
+    together = {-1: _COLUMNS, -2: _ROWS}.get(axis, 1)
     work = math.prod(shape) * inner_size
     length = shape[axis]
     count = min((2 if work > _LARGE else 4) * threads, work // _LEAST_PART, size)

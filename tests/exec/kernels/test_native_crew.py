@@ -101,7 +101,8 @@ def test_both_crews_make_the_same_bits(
         monkeypatch.setattr(onednn, "for_products", lambda: None)
     for name in ("_SMALL", "_SMALL_BY_VECTOR", "_LEAST_PART"):
         monkeypatch.setattr(shared_products, name, 64)
-    monkeypatch.setattr(shared_products, "_TOGETHER", 4)
+    monkeypatch.setattr(shared_products, "_ROWS", 4)
+    monkeypatch.setattr(shared_products, "_COLUMNS", 4)
     monkeypatch.setattr(shared_products, "processors", lambda: THREADS)
     monkeypatch.setattr(hot_loop, "WORTH", 1e9)
     # The library has one thread in tests, and says that it has three.
