@@ -46,8 +46,10 @@ _SMALL = 256 << 10
 _LEAST_PART = 512 << 10
 # Above this many, waking a helper no longer counts: parts may be as large as is good for BLAS.
 _LARGE = 16 << 20
-# A part has a multiple of so many rows or columns, which BLAS computes at once.
-_ROWS, _COLUMNS = 8, 48
+# A part has a multiple of so many rows or columns, as BLAS computes some at once,
+_ROWS, _COLUMNS = 8, 16
+# and not many fewer than these.
+_LEAST = 48
 # The rows of a matrix from which on LAPACK gains from its own threads more than it loses.
 _LARGE_MATRIX = 1024
 
@@ -190,7 +192,7 @@ def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
 
 def _cut(shape: tuple[int, ...], inner_size: int, threads: int) -> tuple[int, Borders]:
     """The axis that a product can be cut along most often, and where; it is counted from -1."""
-    sizes = [*shape[:-2], shape[-2] // _COLUMNS, shape[-1] // _COLUMNS]
+    sizes = [*shape[:-2], shape[-2] // _LEAST, shape[-1] // _LEAST]
     size = max(sizes)
     axis = sizes.index(size) - len(sizes)
     together = {-1: _COLUMNS, -2: _ROWS}.get(axis, 1)

@@ -103,6 +103,7 @@ def test_both_crews_make_the_same_bits(
         monkeypatch.setattr(shared_products, name, 64)
     monkeypatch.setattr(shared_products, "_ROWS", 4)
     monkeypatch.setattr(shared_products, "_COLUMNS", 4)
+    monkeypatch.setattr(shared_products, "_LEAST", 4)
     monkeypatch.setattr(shared_products, "processors", lambda: THREADS)
     monkeypatch.setattr(hot_loop, "WORTH", 1e9)
     # The library has one thread in tests, and says that it has three.

@@ -63,6 +63,7 @@ def cuts(monkeypatch: pytest.MonkeyPatch, library: Counted) -> list[int]:
         monkeypatch.setattr(shared_products, name, 64)
     monkeypatch.setattr(shared_products, "_ROWS", 2)
     monkeypatch.setattr(shared_products, "_COLUMNS", 2)
+    monkeypatch.setattr(shared_products, "_LEAST", 2)
     found: list[int] = []
 
     def share(function: Callable[..., object], parts: Any, threads: int) -> None:
@@ -231,7 +232,7 @@ def test_where_products_are_cut(shape: Any, parts: int, axis: int) -> None:
     assert (out == 1).all()
     sizes = [part.shape[axis] for *_, part in cut]
     assert sum(sizes) == out.shape[axis]
-    assert max(sizes) - min(sizes) <= (48 if axis else 8)
+    assert max(sizes) - min(sizes) <= (16 if axis else 8)
 
 
 def test_one_thread_is_no_reason_to_cut(cuts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
