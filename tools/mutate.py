@@ -944,6 +944,18 @@ CHANGES = (
         ("graph/gradients/test_swapping.py",),
     ),
     Change(
+        "exec/plan/rehearsal.py",
+        ", **op_def.pops}",
+        "}",
+        ("graph/gradients/test_swapping.py",),
+    ),
+    Change(
+        "exec/plan/rehearsal.py",
+        "{**aliases, **op_def.pushes, ",
+        "{**aliases, ",
+        ("graph/gradients/test_swapping.py",),
+    ),
+    Change(
         "graph/gradients/recomputing.py",
         "control_inputs=after",
         "control_inputs=()",
@@ -2903,8 +2915,8 @@ CHANGES = (
     ),
     Change(
         "explain/forecast.py",
-        "self.swapped_bytes = sum(kept[push_to_host])",
-        "self.swapped_bytes = self.stack_bytes",
+        " for op, size in pushing.items() if op.op_def.swaps)",
+        " for op, size in pushing.items())",
         (LOOPS,),
     ),
     Change(

@@ -11,7 +11,6 @@ from flowbook.exec.report import Report, Table, in_bytes, scaled
 from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.control_flow.stacks import push, push_to_host
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
@@ -25,7 +24,6 @@ from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
 __all__ = ["forecast"]
 
 _MOST_ROWS = 15
-_PUSHING = (push, push_to_host)
 
 
 @dataclass(frozen=True)
@@ -92,9 +90,9 @@ class Forecast(Report):
         self.unsized = unsized
         self.trips = trips
         self.per_iteration = per_iteration
-        kept = {d: [c.bytes for op, c in by_operation.items() if op.op_def is d] for d in _PUSHING}
-        self.stack_bytes = sum(map(sum, kept.values()))
-        self.swapped_bytes = sum(kept[push_to_host])
+        pushing = {op: cost.bytes for op, cost in by_operation.items() if op.op_def.pushes}
+        self.stack_bytes = sum(pushing.values())
+        self.swapped_bytes = sum(size for op, size in pushing.items() if op.op_def.swaps)
         self._uncounted = uncounted
 
     def by_type(self) -> dict[str, Cost]:
@@ -303,7 +301,8 @@ def _viewed(tensor: Tensor) -> Tensor | None:
 
 def _bytes(tensor: Tensor) -> int | None:
     if tensor.dtype is variant:  # A stack: what this operation has put on it.
-        return _bytes(tensor.op.inputs[1]) if tensor.op.op_def in _PUSHING else 0
+        place = tensor.op.op_def.pushes.get(tensor.index)
+        return 0 if place is None else _bytes(tensor.op.inputs[place])
     if tensor.dtype is resource:
         return 0
     size = tensor.shape.size

@@ -78,6 +78,8 @@ _NAME = "the operation's name."
 
 _WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
 
+_NONE: Mapping[int, int] = MappingProxyType({})
+
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
 
@@ -138,6 +140,9 @@ class OpDef(Generic[Built]):
         aliases: {output: input} whose memory may be shared; None where it is not known. By default
             none is, if the type is one of Flowbook's own and has a kernel that does not wait; of
             others it is not known.
+        pushes: {output: input} where the output is a stack that holds the input from then on.
+        pops: {output: input} where the input is a stack that held the output.
+        swaps: whether what it pushes and pops is held in host memory, whatever the device.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
         fires_on_any: whether one input that is alive is enough to run it, as a Merge; the others
             are `DEAD` then.
@@ -218,6 +223,9 @@ class OpDef(Generic[Built]):
         reads_as: OpDef[Any] | None = None,
         needs_value: bool = True,
         aliases: Mapping[int, int] | EllipsisType | None = ...,
+        pushes: Mapping[int, int] = _NONE,
+        pops: Mapping[int, int] = _NONE,
+        swaps: bool = False,
         is_async: bool = False,
         fires_on_any: bool = False,
         retag: Retag = Retag.NONE,
@@ -267,6 +275,9 @@ class OpDef(Generic[Built]):
         self.owns = owns
         self.reads_as = reads_as
         self.needs_value = needs_value
+        self.pushes = pushes
+        self.pops = pops
+        self.swaps = swaps
         self.is_async = is_async
         self.fires_on_any = fires_on_any
         self.retag = retag
