@@ -17,6 +17,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, wit
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
@@ -310,7 +311,7 @@ def _bytes(tensor: Tensor) -> int | None:
 
 
 def _variable_bytes(op: Operation) -> int:
-    if op.op_def.owns != "variable":
+    if op.op_def.owns != VARIABLE.name:
         return 0
     return (op.attributes["shape"].size or 0) * int(op.attributes["dtype"].size)
 

@@ -34,7 +34,7 @@ from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
@@ -520,7 +520,7 @@ class Graph:
 
 def _check_inside(operations: Iterable[Operation]) -> None:
     for operation in operations:
-        if operation.op_def.is_router or operation.op_def.owns == "variable":
+        if operation.op_def.is_router or operation.op_def.owns == VARIABLE.name:
             what = "a variable" if operation.op_def.owns else "a loop or a branch"
             raise UnimplementedError(
                 f"what has {what} in it cannot join the inside of a loop or a branch",
