@@ -47,11 +47,17 @@ _NO_SCOPE = Scope()
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
     "add_to_collection": "a list of your own; variables() and updates() are computed",
+    "add_to_collections": "lists of your own; variables() and updates() are computed",
     "as_graph_def": "graph.to_bytes(), or graph.save(path)",
     "as_graph_element": "graph.get_tensor_by_name(name)",
+    "collections": "graph.variables(trainable, scope) or graph.updates(of=loss)",
+    "colocate_with": "fb.colocate_with(operation)",
+    "container": "fb.container(name)",
     "control_dependencies": "fb.control_dependencies(operations)",
+    "create_op": "fb.OpDef(...), and a call of it",
     "device": "fb.device(name)",
     "get_collection": "graph.variables(trainable, scope) or graph.updates(of=loss)",
+    "get_collection_ref": "graph.variables(trainable, scope) or graph.updates(of=loss)",
     "get_operations": "graph.operations",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "name_scope": "fb.name_scope(name)",

@@ -43,6 +43,9 @@ _ELSEWHERE = {
     "cancel_op": "nothing: a queue is closed where its runner fails",
     "close_op": "nothing: a queue is closed when its runner has ended",
     "create_threads": "fb.train.start_queue_runners(sess, coord)",
+    "exceptions_raised": "nothing: what waits at the queue fails with the error",
+    "from_proto": "fb.Graph.load(path), which has the runners",
+    "to_proto": "graph.save(path), which has the runners",
 }
 
 
