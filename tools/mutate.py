@@ -2132,7 +2132,7 @@ CHANGES = (
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
-    Change("graph/model/elsewhere.py", "if name not in instead", "", (RENAMED,)),
+    Change("graph/model/elsewhere.py", "if name not in missing", "", (RENAMED,)),
     Change(
         "graph/model/convert.py",
         "_TO_INFINITY.copy().run(array.astype, target)",
