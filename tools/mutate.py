@@ -1958,8 +1958,8 @@ CHANGES = (
     ),
     Change(
         "graph/building/members.py",
-        "(previous.op_def.owns or previous.type == RUNNER)",
-        "previous.op_def.owns",
+        "(op_def.owns or op_def.marks is Mark.RUNNER)",
+        "op_def.owns",
         ("cells/test_queues.py",),
     ),
     Change(

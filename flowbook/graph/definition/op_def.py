@@ -50,6 +50,7 @@ from flowbook.graph.model.errors import (
     OpError,
     without_internal_frames,
 )
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
@@ -188,6 +189,7 @@ class OpDef(Generic[Built]):
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        marks: what it says of other operations, if it computes nothing and only does so.
         summary: what its outputs are over the steps of a training, if runs give them for showing:
             "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
             shown under, or empty.
@@ -248,6 +250,7 @@ class OpDef(Generic[Built]):
         axes: str | None = None,
         vouches: bool = False,
         stands_for: StandsFor | None = None,
+        marks: Mark | None = None,
         summary: str | None = None,
         for_strings: str | None = None,
         fetched_as: Callable[[Any], Any] | None = None,
@@ -300,6 +303,7 @@ class OpDef(Generic[Built]):
         self.keeps_finite = keeps_finite
         self.vouches = vouches
         self.stands_for = stands_for
+        self.marks = marks
         self.summary = summary
         self.for_strings = for_strings
         self.fetched_as = fetched_as
