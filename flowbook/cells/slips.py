@@ -1,9 +1,9 @@
 """Hints for slips that Python or NumPy refuse in their own words, which say nothing of graphs.
 
 The error comes from the user's own line: what is meant is told by that line and the message. A name
-that an object of Flowbook's does not have is told by the names that it has; Python tells as much
-where it shows errors itself, IPython does not. So no class needs a `__getattr__`, which would make
-all attributes slow.
+that an object or a module of Flowbook's does not have is told by the names that it has. Python does
+the same where it shows errors itself, and IPython does not. So no class needs a `__getattr__`, that
+would make all attributes slow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import difflib
 import linecache
 import os
 import re
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -74,10 +74,13 @@ def hint_for(error: BaseException, traceback: TracebackType | None) -> str | Non
 
 
 def _names_close_to(error: AttributeError) -> list[str]:
-    """What an object of Flowbook's has that is called much like what it was asked for."""
+    """What an object or a module of Flowbook's has that is called much like what is missing."""
     name, asked = error.name, error.obj
     kind = asked if isinstance(asked, type) else type(asked)
-    is_ours = any(each.__module__.partition(".")[0] == "flowbook" for each in kind.__mro__)
+    modules = [each.__module__ for each in kind.__mro__]
+    if isinstance(asked, ModuleType):
+        modules = [asked.__name__]
+    is_ours = any(module.partition(".")[0] == "flowbook" for module in modules)
     if name is None or name.startswith("_") or not is_ours:
         return []
     if not str(error).endswith(f"has no attribute {name!r}"):

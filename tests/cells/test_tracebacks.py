@@ -159,6 +159,8 @@ def test_what_python_refuses_in_its_own_words_has_a_hint(
         ("x.shpae", "shape"),
         ("W.initialiser", "initializer"),
         ("fb.Session.rum", "run"),
+        ("fb.errors.InvalidArgument", "InvalidArgumentError"),
+        ("fb.onnx.laod", "load"),
         ("class Mine(fb.train.AdamOptimizer):\n    pass\nMine().minimise(x)", "minimize"),
     ],
 )
