@@ -12,6 +12,7 @@ import flowbook as fb
 from flowbook import _renamed
 from flowbook.graph.definition import keywords
 from flowbook.graph.definition.public import public
+from flowbook.graph.model.elsewhere import Elsewhere
 
 TABLES = {"": _renamed.INSTEAD, **_renamed.INSTEAD_IN}
 OF_PARTS = {"contrib": _renamed.IN_CONTRIB, "GraphKeys": _renamed.OF_COLLECTIONS}
@@ -92,12 +93,33 @@ def test_private_names_are_plainly_missing() -> None:
         ("session", "eval", "sess.run"),
         ("saver", "last_checkpoints", "fb.train.latest_checkpoint"),
         ("runner", "create_threads", "fb.train.start_queue_runners"),
+        ("queue", "queue_ref", "FIFOQueue has no queue_ref: use queue.handle"),
+        ("stack", "queue_ref", "queue.handle"),
+        ("stack", "push", "stack.enqueue"),
+        ("barrier", "barrier_ref", "barrier.handle"),
+        ("accumulator", "accumulator_ref", "accumulator.handle"),
+        ("reader", "reader_ref", "reader.handle"),
+        ("table", "table_ref", "table.handle"),
+        ("array", "append", r"array.write\(array.size\(\), value\)"),
+        ("optimizer", "zero_grad", "AdamOptimizer has no zero_grad"),
+        ("slices", "shape", "slices.dense_shape"),
+        ("sparse", "eval", r"sess.run\(sparse, feeds\)"),
     ],
 )
 def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: str) -> None:
     queue = fb.FIFOQueue(1, fb.int32)
     made: dict[str, Any] = {
+        "accumulator": fb.ConditionalAccumulator(fb.float32),
+        "array": fb.TensorArray(fb.float32, 1),
+        "barrier": fb.Barrier([fb.int32], [[]]),
+        "optimizer": fb.train.AdamOptimizer(),
+        "queue": queue,
+        "reader": fb.WholeFileReader(),
         "runner": fb.train.QueueRunner(queue, [queue.enqueue(1)]),
+        "slices": fb.IndexedSlices([1.0], [0]),
+        "sparse": fb.SparseTensor([[0]], [1.0], [2]),
+        "stack": fb.Stack(1, fb.int32),
+        "table": fb.lookup.MutableHashTable(fb.int64, fb.int64, 0),
         "saver": fb.train.Saver(),
         "tensor": fb.constant(1.0),
         "variable": fb.Variable(1.0),
@@ -107,6 +129,22 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
     with pytest.raises(AttributeError, match=message):
         getattr(made[of], name)
     assert name not in dir(made[of])
+
+
+def test_what_to_write_instead_of_attributes_exists() -> None:
+    classes = {getattr(fb, name) for name in dir(fb)} | {fb.errors.OpError}
+    for space in _renamed.NAMESPACES:
+        classes |= {getattr(reached(f"fb.{space}"), name) for name in dir(reached(f"fb.{space}"))}
+    hints = [
+        hint
+        for each in classes
+        if isinstance(each, type)
+        for _, hint in inspect.getmembers_static(each, lambda m: isinstance(m, Elsewhere))
+    ]
+    assert len(hints) > 100
+    for hint in hints:
+        for path in re.findall(r"\bfb(?:\.\w+)+", hint.instead):
+            reached(path)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin.author import Author
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.redefinition.wording import plain_name
 
 _MANY = 6  # Longer lists are cut.
@@ -28,7 +29,7 @@ def notices_of(author: Author, completed: bool) -> list[str]:
     kept = [
         operation
         for operation in dict.fromkeys(author.kept)
-        if operation.op_def.owns == "variable"
+        if operation.op_def.owns == VARIABLE.name
         and operation not in restarted
         and operation not in author.renewed
         and operation.graph.values.has_value(operation)
@@ -36,7 +37,7 @@ def notices_of(author: Author, completed: bool) -> list[str]:
     changed = [
         f"{new.name} ({_difference(new, old)})"
         for new, old in author.replaced
-        if new.op_def.owns == "variable" and old.graph.values.has_value(old)
+        if new.op_def.owns == VARIABLE.name and old.graph.values.has_value(old)
     ]
     notices = []
     if kept and completed:

@@ -1,14 +1,18 @@
 """Hints for slips that Python or NumPy refuse in their own words, which say nothing of graphs.
 
-The error comes from the user's own line: what is meant is told by that line and the message.
+The error comes from the user's own line: what is meant is told by that line and the message. A name
+that an object or a module of Flowbook's does not have is told by the names that it has. Python does
+the same where it shows errors itself, and IPython does not. So no class needs a `__getattr__`, that
+would make all attributes slow.
 """
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import os
 import re
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +69,23 @@ def hint_for(error: BaseException, traceback: TracebackType | None) -> str | Non
     for slip in _SLIPS:
         if re.search(slip.message, str(error)) and re.search(slip.line, line):
             return f"hint: {slip.hint}"
-    return None
+    close = _names_close_to(error) if isinstance(error, AttributeError) else []
+    return f"hint: did you mean {' or '.join(close)}?" if close else None
+
+
+def _names_close_to(error: AttributeError) -> list[str]:
+    """What an object or a module of Flowbook's has that is called much like what is missing."""
+    name, asked = error.name, error.obj
+    kind = asked if isinstance(asked, type) else type(asked)
+    modules = [each.__module__ for each in kind.__mro__]
+    if isinstance(asked, ModuleType):
+        modules = [asked.__name__]
+    is_ours = any(module.partition(".")[0] == "flowbook" for module in modules)
+    if name is None or name.startswith("_") or not is_ours:
+        return []
+    if not str(error).endswith(f"has no attribute {name!r}"):
+        return []  # It says itself what to write.
+    return difflib.get_close_matches(name, [n for n in dir(asked) if not n.startswith("_")])
 
 
 def _is_numpys(traceback: TracebackType) -> bool:

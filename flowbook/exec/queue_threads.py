@@ -24,8 +24,9 @@ from flowbook.graph.model.errors import (
     OutOfRangeError,
     UnknownError,
 )
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.queue_runners import RUNNER, rounds_of, runners_of
+from flowbook.graph.model.queue_runners import rounds_of, runners_of
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.touch import STREAM
 from flowbook.graph.ops.state.writing import count_up_to_op
@@ -327,7 +328,7 @@ class Feeding:
         self, operations: Sequence[Operation], coordinator: Coordinator | None
     ) -> list[threading.Thread]:
         """Start all runners among operations that have not been started; their threads."""
-        runners = [op for op in operations if op.type == RUNNER]
+        runners = [op for op in operations if op.op_def.marks is Mark.RUNNER]
         return [thread for op in runners for thread in self.start(op, coordinator)]
 
     def start(

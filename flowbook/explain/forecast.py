@@ -11,13 +11,13 @@ from flowbook.exec.report import Report, Table, in_bytes, scaled
 from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.control_flow.stacks import push, push_to_host
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.model.whole_numbers import as_whole
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
@@ -25,7 +25,6 @@ from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
 __all__ = ["forecast"]
 
 _MOST_ROWS = 15
-_PUSHING = (push, push_to_host)
 
 
 @dataclass(frozen=True)
@@ -92,9 +91,9 @@ class Forecast(Report):
         self.unsized = unsized
         self.trips = trips
         self.per_iteration = per_iteration
-        kept = {d: [c.bytes for op, c in by_operation.items() if op.op_def is d] for d in _PUSHING}
-        self.stack_bytes = sum(map(sum, kept.values()))
-        self.swapped_bytes = sum(kept[push_to_host])
+        pushing = {op: cost.bytes for op, cost in by_operation.items() if op.op_def.pushes}
+        self.stack_bytes = sum(pushing.values())
+        self.swapped_bytes = sum(size for op, size in pushing.items() if op.op_def.swaps)
         self._uncounted = uncounted
 
     def by_type(self) -> dict[str, Cost]:
@@ -303,7 +302,8 @@ def _viewed(tensor: Tensor) -> Tensor | None:
 
 def _bytes(tensor: Tensor) -> int | None:
     if tensor.dtype is variant:  # A stack: what this operation has put on it.
-        return _bytes(tensor.op.inputs[1]) if tensor.op.op_def in _PUSHING else 0
+        place = tensor.op.op_def.pushes.get(tensor.index)
+        return 0 if place is None else _bytes(tensor.op.inputs[place])
     if tensor.dtype is resource:
         return 0
     size = tensor.shape.size
@@ -311,7 +311,7 @@ def _bytes(tensor: Tensor) -> int | None:
 
 
 def _variable_bytes(op: Operation) -> int:
-    if op.op_def.owns != "variable":
+    if op.op_def.owns != VARIABLE.name:
         return 0
     return (op.attributes["shape"].size or 0) * int(op.attributes["dtype"].size)
 

@@ -30,7 +30,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
@@ -93,7 +93,9 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
     handles = {
         owner
         for owner in touched
-        if owner is not None and owner.op_def.owns == "variable" and owner.outputs[0] not in values
+        if owner is not None
+        and owner.op_def.owns == VARIABLE.name
+        and owner.outputs[0] not in values
     }
     known = [op for op in sorted(handles, key=lambda op: op.id) if _has_value(sess, op, operations)]
     found = sess.run([op.outputs[0] for op in known], values)

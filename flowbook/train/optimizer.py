@@ -18,6 +18,7 @@ from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.definition.public import public
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
@@ -110,6 +111,16 @@ def _given(value: Any) -> Any:
     return value() if callable(value) else value
 
 
+# What optimizers of TensorFlow 1 and PyTorch have.
+_ELSEWHERE = {
+    "get_name": "type(optimizer).__name__",
+    "state_dict": "fb.train.Saver(), which saves slots as it saves all variables",
+    "step": "sess.run(optimizer.minimize(loss), feeds)",
+    "zero_grad": "nothing: each run computes its gradients anew",
+}
+
+
+@elsewhere(_ELSEWHERE)
 class Optimizer:
     """Finds variables, their gradients and slots, and puts one step together as an operation.
 

@@ -1,5 +1,6 @@
 """What a cell's error shows: the frames of its author, and that others are hidden."""
 
+import re
 import sys
 from typing import Any
 
@@ -140,3 +141,42 @@ def test_what_python_refuses_in_its_own_words_has_a_hint(
     assert "hint" not in shown(ready, "range(None)")
     assert "hint" not in shown(ready, "None.value")
     assert "hint" not in shown(ready, "True()")
+
+
+@pytest.mark.parametrize(
+    ("source", "meant"),
+    [
+        ("fb.Mutex().aquire()", "acquire"),
+        ("fb.FIFOQueue(1, fb.int32).enque(1)", "enqueue"),
+        ("fb.lookup.MutableHashTable(fb.int64, fb.int64, 0).isnert([1], [1])", "insert"),
+        ("fb.Barrier([fb.int32], [[]]).take_man(1)", "take_many"),
+        ("fb.ConditionalAccumulator(fb.float32).apply_gard(x)", "apply_grad"),
+        ("fb.WholeFileReader().red(None)", "read"),
+        ("fb.TensorArray(fb.float32, 1).wirte(0, x)", "write"),
+        ("fb.train.AdamOptimizer().minimise(x)", "minimize"),
+        ("fb.train.Saver().restor(sess, 'a')", "restore"),
+        ("sess.sumarize()", "summarize"),
+        ("x.shpae", "shape"),
+        ("W.initialiser", "initializer"),
+        ("fb.Session.rum", "run"),
+        ("fb.errors.InvalidArgument", "InvalidArgumentError"),
+        ("fb.onnx.laod", "load"),
+        ("class Mine(fb.train.AdamOptimizer):\n    pass\nMine().minimise(x)", "minimize"),
+    ],
+)
+def test_a_misspelt_name_has_a_hint(ready: Any, source: str, meant: str) -> None:
+    assert re.search(rf"hint: did you mean .*\b{meant}\b", shown(ready, source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "sess.xyzzy",  # nothing like it
+        "x.graph.get_operations",  # says what to write instead
+        "sess._runn",
+        "'a'.uper()",
+        "fb.train.AdamOptimiser",
+    ],
+)
+def test_other_names_have_no_such_hint(ready: Any, source: str) -> None:
+    assert "hint: did you mean" not in shown(ready, source)

@@ -91,10 +91,12 @@ class Source(Protocol):
 
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
+    "as_saver_def": "nothing: fb.train.Saver() finds the variables of a graph",
     "export_meta_graph": "graph.save(path)",
     "last_checkpoints": "fb.train.latest_checkpoint(folder)",
     "recover_last_checkpoints": "nothing: a saver finds older checkpoints by their names",
     "set_last_checkpoints": "nothing: a saver finds older checkpoints by their names",
+    "to_proto": "nothing: fb.train.Saver() finds the variables of a graph",
 }
 
 

@@ -75,13 +75,12 @@ class Programs:
 
     def base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        found: Growing
-        for found in reversed(self._growing):
-            if found.grows_into(signature):
-                self._growing.remove(found)
-                self._growing.append(found)
-                return found
-        return None
+        latest = reversed(self._growing)
+        found = next((each for each in latest if each.grows_into(signature)), None)
+        if found is not None:
+            self._growing.remove(found)
+            self._growing.append(found)
+        return found
 
     def add(self, key: Key, prepared: Prepared, kept: Kept, growing: Growing | None) -> None:
         """Keep one more, and make room for it.

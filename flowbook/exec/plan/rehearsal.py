@@ -20,17 +20,12 @@ from flowbook.exec.plan.drafts import is_apart
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import Lossy, lossy_values, reduced
 from flowbook.exec.signature.signature import Signature
-from flowbook.graph.control_flow.stacks import pop, pop_from_host, push, push_to_host
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import shaped
 
 _NOTHING = Settled()
-
-# Which output holds which input, of what stacks hold where it is, and what they hold on the host.
-_HOLDING = {push: {0: 1}, pop: {0: 0}}
-_SWAPPING = {push_to_host: {0: 1}, pop_from_host: {0: 0}}
 
 # It is said when another placement would end so much earlier.
 _WORTH_SAYING = 0.95
@@ -193,9 +188,9 @@ class _Explaining:
         graph, op_def = self._graph, node.op_def
         operation = self._costs.shapes.of(node.operation)
         aliases = op_def.views
-        if op_def in _HOLDING or (op_def in _SWAPPING and not is_apart):
+        if not (op_def.swaps and is_apart):
             # A stack holds what was pushed, and gives that back.
-            aliases = _HOLDING.get(op_def) or _SWAPPING[op_def]
+            aliases = {**aliases, **op_def.pushes, **op_def.pops}
         found = []
         for port, (dtype, shape) in enumerate(zip(operation.dtypes, operation.shapes, strict=True)):
             whole = size_of(dtype.size, shape)
@@ -222,7 +217,7 @@ class _Explaining:
             name = placement.device_of(node.operation).name
             operations[name] += 1
             variables[name] += variable_bytes(node)
-            if node.op_def is push_to_host:
+            if node.op_def.swaps and node.op_def.pushes:
                 swapped[name] += self._costs.work(node).swapped * self._costs.trips(node)
         loads = {}
         for number, device in enumerate(self._devices):

@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.touch import resource_kind
+from flowbook.graph.model.touch import VARIABLE, resource_kind
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CellRuns:
             if completed and author.cell.executions > 1 and not members.finalized:
                 operations = members.operations.values()
                 for operation in [o for o in operations if author.may_take(o.site.author)]:
-                    if operation.op_def.owns == "variable":
+                    if operation.op_def.owns == VARIABLE.name:
                         author.dropped.append(operation)
                     members.retire(operation, author.cell)
                 members.names.release(author, members.operations)

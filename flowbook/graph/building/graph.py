@@ -34,7 +34,7 @@ from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
@@ -47,11 +47,17 @@ _NO_SCOPE = Scope()
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
     "add_to_collection": "a list of your own; variables() and updates() are computed",
+    "add_to_collections": "lists of your own; variables() and updates() are computed",
     "as_graph_def": "graph.to_bytes(), or graph.save(path)",
     "as_graph_element": "graph.get_tensor_by_name(name)",
+    "collections": "graph.variables(trainable, scope) or graph.updates(of=loss)",
+    "colocate_with": "fb.colocate_with(operation)",
+    "container": "fb.container(name)",
     "control_dependencies": "fb.control_dependencies(operations)",
+    "create_op": "fb.OpDef(...), and a call of it",
     "device": "fb.device(name)",
     "get_collection": "graph.variables(trainable, scope) or graph.updates(of=loss)",
+    "get_collection_ref": "graph.variables(trainable, scope) or graph.updates(of=loss)",
     "get_operations": "graph.operations",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "name_scope": "fb.name_scope(name)",
@@ -520,7 +526,7 @@ class Graph:
 
 def _check_inside(operations: Iterable[Operation]) -> None:
     for operation in operations:
-        if operation.op_def.is_router or operation.op_def.owns == "variable":
+        if operation.op_def.is_router or operation.op_def.owns == VARIABLE.name:
             what = "a variable" if operation.op_def.owns else "a loop or a branch"
             raise UnimplementedError(
                 f"what has {what} in it cannot join the inside of a loop or a branch",

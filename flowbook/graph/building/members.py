@@ -26,9 +26,9 @@ from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
 )
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
-from flowbook.graph.model.queue_runners import RUNNER
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.variable_values import VariableValues
@@ -152,7 +152,8 @@ class Members:
             self.known_shapes.note(previous)
         self._built_again[previous] = self._next_id, self.keeps
         self.keeps += 1
-        if operation.site.author is not None and (previous.op_def.owns or previous.type == RUNNER):
+        op_def = previous.op_def
+        if operation.site.author is not None and (op_def.owns or op_def.marks is Mark.RUNNER):
             operation.site.author.kept.append(previous)
 
     def take(self, name: str, author: Author | None) -> str:
@@ -318,7 +319,7 @@ class Members:
             operation.retired = True
             if cell is not None:
                 self._retired_by[operation] = cell
-            if operation.type == RUNNER:
+            if operation.op_def.marks is Mark.RUNNER:
                 self.unfilled.add(operation.inputs[0].op)
             self.retirements += 1
             self.version += 1

@@ -45,6 +45,7 @@ push = OpDef(
     kernel=lambda xp, stack, value: (value, stack),
     grad=_push_gradient,
     aliases=None,
+    pushes={0: 1},
     only_moves=True,
     doc="A stack with one more value on it.",
 )
@@ -68,6 +69,7 @@ pop: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_popped,
     grad=lambda op, dvalue, drest: push(drest, dvalue),
     aliases=None,
+    pops={0: 0},
     only_moves=True,
     doc="The value on top of a stack, and the stack without it.",
 )
@@ -89,6 +91,8 @@ push_to_host = OpDef(
     host_args=("value",),
     runs_early=True,
     aliases=None,
+    pushes={0: 1},
+    swaps=True,
     only_moves=True,
     doc="A stack with one more value on it, which it holds in host memory.",
 )
@@ -107,6 +111,8 @@ pop_from_host: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_popped_from_host,
     grad=lambda op, dvalue, drest: push_to_host(drest, dvalue),
     aliases=None,
+    pops={0: 0},
+    swaps=True,
     only_moves=True,
     doc="The value on top of a stack that holds it in host memory, and the stack without it.",
 )

@@ -21,6 +21,7 @@ from flowbook.graph.control_flow.array_ops import (
 )
 from flowbook.graph.definition.public import builds
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -76,7 +77,15 @@ class Lineage:
             self.element_shape = self.element_shape.merge(shape)
 
 
+# What TensorFlow 1 and Python's lists have.
+_ELSEWHERE = {
+    "append": "array.write(array.size(), value), where the array was made with dynamic_size=True",
+    "handle": "array.flow",
+}
+
+
 @builds
+@elsewhere(_ELSEWHERE)
 class TensorArray:
     """An array of tensors, whose elements are written and read one by one, in loops above all.
 

@@ -50,6 +50,7 @@ from flowbook.graph.model.errors import (
     OpError,
     without_internal_frames,
 )
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
@@ -77,6 +78,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _NAME = "the operation's name."
 
 _WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
+
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
@@ -138,6 +141,9 @@ class OpDef(Generic[Built]):
         aliases: {output: input} whose memory may be shared; None where it is not known. By default
             none is, if the type is one of Flowbook's own and has a kernel that does not wait; of
             others it is not known.
+        pushes: {output: input} where the output is a stack that holds the input from then on.
+        pops: {output: input} where the input is a stack that held the output.
+        swaps: whether what it pushes and pops is held in host memory, whatever the device.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
         fires_on_any: whether one input that is alive is enough to run it, as a Merge; the others
             are `DEAD` then.
@@ -183,6 +189,7 @@ class OpDef(Generic[Built]):
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        marks: what it says of other operations, if it computes nothing and only does so.
         summary: what its outputs are over the steps of a training, if runs give them for showing:
             "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
             shown under, or empty.
@@ -218,6 +225,9 @@ class OpDef(Generic[Built]):
         reads_as: OpDef[Any] | None = None,
         needs_value: bool = True,
         aliases: Mapping[int, int] | EllipsisType | None = ...,
+        pushes: Mapping[int, int] = _NONE,
+        pops: Mapping[int, int] = _NONE,
+        swaps: bool = False,
         is_async: bool = False,
         fires_on_any: bool = False,
         retag: Retag = Retag.NONE,
@@ -240,6 +250,7 @@ class OpDef(Generic[Built]):
         axes: str | None = None,
         vouches: bool = False,
         stands_for: StandsFor | None = None,
+        marks: Mark | None = None,
         summary: str | None = None,
         for_strings: str | None = None,
         fetched_as: Callable[[Any], Any] | None = None,
@@ -267,6 +278,9 @@ class OpDef(Generic[Built]):
         self.owns = owns
         self.reads_as = reads_as
         self.needs_value = needs_value
+        self.pushes = pushes
+        self.pops = pops
+        self.swaps = swaps
         self.is_async = is_async
         self.fires_on_any = fires_on_any
         self.retag = retag
@@ -289,6 +303,7 @@ class OpDef(Generic[Built]):
         self.keeps_finite = keeps_finite
         self.vouches = vouches
         self.stands_for = stands_for
+        self.marks = marks
         self.summary = summary
         self.for_strings = for_strings
         self.fetched_as = fetched_as

@@ -11,7 +11,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import VARIABLE, Access
 
 
 class Definition:
@@ -84,7 +84,7 @@ class Definition:
     def variables(self) -> list[Tensor]:
         """The handles of the variables that it reads or writes."""
         taken = [t for op in self.operations for t in op.inputs]
-        own = [t for t in taken if t.dtype is resource and t.op.op_def.owns == "variable"]
+        own = [t for t in taken if t.dtype is resource and t.op.op_def.owns == VARIABLE.name]
         return list(dict.fromkeys(own))
 
     @property

@@ -359,12 +359,7 @@ class _Backward:
             raise NotFoundError(
                 "no gradient is defined for it",
                 op,
-                hint=(
-                    "define it with fb.OpDef, which takes a gradient"
-                    if op.op_def.is_builtin and "func" in op.attributes
-                    else "give its OpDef a `grad`"
-                )
-                + ", or put fb.stop_gradient before it",
+                hint="give its OpDef a `grad`, or put fb.stop_gradient before it",
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [

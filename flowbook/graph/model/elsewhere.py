@@ -6,21 +6,27 @@ Python looks them up where it knows them only in classes without one.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 Class = TypeVar("Class", bound=type)
 
 
-class _Elsewhere:
-    """An attribute that says what to write instead."""
+class Elsewhere:
+    """An attribute that says what to write instead.
+
+    Attributes:
+        name: what it is called.
+        instead: what to write.
+    """
 
     def __init__(self, name: str, instead: str) -> None:
-        self._name = name
-        self._instead = instead
+        self.name = name
+        self.instead = instead
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
-        raise AttributeError(f"{owner.__name__} has no {self._name}: use {self._instead}")
+        raise AttributeError(f"{owner.__name__} has no {self.name}: use {self.instead}")
 
 
 def elsewhere(instead: Mapping[str, str]) -> Callable[[Class], Class]:
@@ -28,11 +34,18 @@ def elsewhere(instead: Mapping[str, str]) -> Callable[[Class], Class]:
 
     def decorate(decorated: Class) -> Class:
         for name, text in instead.items():
-            setattr(decorated, name, _Elsewhere(name, text))
+            setattr(decorated, name, Elsewhere(name, text))
         decorated.__dir__ = _listed  # type: ignore[assignment]
         return decorated
 
-    def _listed(self: Any) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in instead]
-
     return decorate
+
+
+def _listed(self: Any) -> list[str]:
+    """The attributes that an object has, without those that say what to write instead."""
+    missing = {n for n, _ in inspect.getmembers_static(type(self), _is_elsewhere)}
+    return [name for name in object.__dir__(self) if name not in missing]
+
+
+def _is_elsewhere(member: Any) -> bool:
+    return isinstance(member, Elsewhere)

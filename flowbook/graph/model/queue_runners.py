@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flowbook.graph.model.mark import Mark
+
 if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
-
-# The type of the operations that say so (`flowbook.graph.ops.queues.queue_runners`).
-RUNNER = "QueueRunner"
 
 
 def runners_of(queue: Operation) -> list[Operation]:
     """The live runners of the queue whose handle an operation produces."""
-    return [op for op in queue.outputs[0].consumers() if op.type == RUNNER and not op.retired]
+    consumers = queue.outputs[0].consumers()
+    return [op for op in consumers if op.op_def.marks is Mark.RUNNER and not op.retired]
 
 
 def rounds_of(runner: Operation) -> list[Operation]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flowbook.graph.model.ancestors import running
-from flowbook.graph.model.mark_types import TRAINING_MARK
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 
 # What follows the tag in an operation's name.
@@ -36,7 +36,7 @@ def trainings_among(operations: Iterable[Operation]) -> dict[Operation, Any]:
     """
     found: dict[Operation, Any] = {}
     for operation in operations:
-        if operation.type == TRAINING_MARK:
+        if operation.op_def.marks is Mark.TRAINING:
             *counter, marked = operation.control_inputs
             if not marked.retired:
                 found[marked] = counter[0].variable if counter else None

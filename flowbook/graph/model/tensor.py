@@ -230,6 +230,7 @@ _ELSEWHERE = {
     "ndim": "tensor.shape.rank",
     "numpy": "sess.run(tensor, feeds)",
     "permute": "fb.transpose(tensor, perm)",
+    "ref": "the tensor itself, which may be a key",
     "requires_grad": "fb.Variable, or fb.gradients by any tensor",
     "reshape": "fb.reshape(tensor, shape)",
     "size": "tensor.shape, or fb.shape(tensor) in the run",

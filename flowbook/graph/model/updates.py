@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flowbook.graph.model.ancestors import closing, taken_by
-from flowbook.graph.model.mark_types import UPDATE_MARK
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 
 
@@ -29,7 +29,7 @@ def updates_among(
     Returns:
         Each once, in the order of their construction.
     """
-    marked = [op.control_inputs[-1] for op in operations if op.type == UPDATE_MARK]
+    marked = [op.control_inputs[-1] for op in operations if op.op_def.marks is Mark.UPDATE]
     asked = {op for op in marked if not op.retired and op.context is None}
     live = sorted(asked, key=lambda op: op.id)
     if of is None or not live:

@@ -20,6 +20,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin.called import telling_variable
 from flowbook.graph.model.origin.site import Site
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.widgets.graphs.flow_blocks import (
     BlockKind,
     Pictured,
@@ -356,7 +357,7 @@ def _kinds(
 
 
 def _kind(operation: Operation) -> int:
-    if operation.op_def.owns == "variable":
+    if operation.op_def.owns == VARIABLE.name:
         return _VARIABLE
     if operation.op_def.must_be_fed:
         return _INPUT

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.touch import VARIABLE
 
 # Gradients of an operation are built in a scope that has its name and this.
 _GRADIENT = "_grad/"
@@ -29,7 +30,7 @@ def spine(operations: Sequence[Operation]) -> set[Operation]:
     found: set[Operation] = set()
     for op in operations:
         leads = op in leading
-        begins = op.op_def.must_be_fed or (leads and op.op_def.owns == "variable")
+        begins = op.op_def.must_be_fed or (leads and op.op_def.owns == VARIABLE.name)
         if begins or (leads and any(tensor.op in found for tensor in op.inputs)):
             found.add(op)
     return found

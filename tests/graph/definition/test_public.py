@@ -95,7 +95,7 @@ MISFITS = [
     ("rot90: it needs 'image'", "", lambda: fb.image.rot90()),
     ("add: it takes x, y, name; 4 given", "", lambda: fb.add(1, 2, 3, 4)),
     ("add: it takes name by name", "write for example add(..., name=", lambda: fb.add(1, 2, "a")),
-    ("fft: it takes input, name; 3 given", "", lambda: fb.fft(1, "a", 3)),
+    ("rfft: it takes input_tensor, fft_length, name; 4 given", "", lambda: fb.rfft(1, 2, "a", 4)),
     ("add: it is given 'x' twice", "", lambda: fb.add(1, x=2)),
     ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),
     ("reduce_sum: there is no argument 'x'", "", lambda: fb.reduce_sum(x=1)),

@@ -10,7 +10,13 @@ from hypothesis import given, settings
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.graph.control_flow.stacks import empty_stack
+from flowbook.graph.control_flow.stacks import (
+    empty_stack,
+    pop,
+    pop_from_host,
+    push,
+    push_to_host,
+)
 from tests.graph.gradients.test_recomputing import LAYERS, ROWS, WIDTH, networks
 
 SIZE = 500 * 64 * 4
@@ -101,6 +107,19 @@ def test_the_plan_says_what_swapping_gives() -> None:
             assert "nothing is gained" not in str(plan)
             # It goes there and comes back, which takes time.
             assert plan.seconds > sess.explain(plain, {x: (500, 64)}).seconds + 2 * SIZE / 1e10
+
+
+@pytest.mark.parametrize(
+    ("put", "take"), [(push, pop), (push_to_host, pop_from_host)], ids=["push", "push_to_host"]
+)
+def test_what_a_processors_stack_holds_lies_where_it_was(put: Any, take: Any) -> None:
+    x = fb.placeholder(fb.float32, [500, 64])
+    h = fb.exp(x)
+    value, _ = take(put(empty_stack(), h), dtype=h.dtype, shape=h.shape)
+    with fb.Session(cpus=1) as sess:
+        for fetch in (fb.sin(value), h * value):
+            [load] = sess.explain(fetch, {x: (500, 64)}).loads.values()
+            assert load.peak_bytes == 2 * SIZE  # What it holds, and what is fetched.
 
 
 def test_it_comes_back_when_the_first_gradient_needs_it() -> None:

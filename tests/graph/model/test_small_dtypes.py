@@ -122,6 +122,8 @@ def test_variables_keep_them_and_take_no_sums(dtype: fb.DType) -> None:
         same(sess.run(v), given)
         same(sess.run(fb.assign(v, given[::-1])), np.ascontiguousarray(given[::-1]))
         same(sess.run(fb.scatter_update(v, [0], given[:1])), given[[0, 0]])
+        same(sess.run(fb.assign(v[1:], given[1:])), given)
+        same(sess.run(fb.scatter_nd_update(v, [[1]], given[:1])), given[[0, 0]])
     for add in (fb.assign_add, fb.assign_sub):
         with pytest.raises(fb.errors.InvalidTypeError, match="only stored") as caught:
             add(v, given)

@@ -176,6 +176,24 @@ CASES = [
         # TensorFlow computes most transforms of doubles in single precision.
         for note, only in (("", COMPLEX), ("single", COMPLEX[:1]))
     ),
+    *(
+        Case(
+            type,
+            lambda x, function=function, norm=norm: function(x, norm),
+            [WAVES],
+            lambda x, count=count, sign=sign, power=power: (
+                _transform(x, count, sign) / np.prod(x.shape[-count:]) ** power
+            ),
+            only=COMPLEX,
+            tolerance=64,
+            note=norm,
+        )
+        for type, function, count, sign, powers in (
+            ("FFT2D", fourier.fft2d, 2, -1, {"forward": 1, "ortho": 0.5}),
+            ("IFFT", fourier.ifft, 1, 1, {"forward": 0, "ortho": 0.5}),
+        )
+        for norm, power in powers.items()
+    ),
     _real_case(fourier.rfft, (4,), False, empty=[np.zeros((2, 0, 4))]),
     _real_case(fourier.rfft, (3,), True),
     _real_case(fourier.rfft, (7,), True),

@@ -15,7 +15,7 @@ from flowbook.exec.devices import gpu as _gpu  # noqa: F401  # Admits kernels fo
 from flowbook.exec.devices.cuda import reported_errors
 from flowbook.graph.model.registry import special_kernel
 from flowbook.graph.ops.linalg.decompositions import cholesky
-from flowbook.graph.ops.linalg.solving import inverse_op, solve_op
+from flowbook.graph.ops.linalg.solving import inverse_op, matrix_solve
 
 
 def _noticing(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,6 +29,6 @@ def _noticing(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return noticing
 
 
-for _op in (cholesky, inverse_op, solve_op):
+for _op in (cholesky, inverse_op, matrix_solve):
     assert _op.kernel is not None
     special_kernel(_op.type, "gpu", None)(_noticing(_op.kernel))

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from flowbook.graph.model.mark_types import UPDATE_MARK
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.origin.assigned import Targets
 from flowbook.graph.model.origin.site import DerivedSite, Site
 
@@ -87,7 +87,8 @@ def _names(operations: Iterable[Operation]) -> dict[int, Targets]:
     found: list[tuple[int, Operation, Targets]] = []
     for site, evaluated in _evaluations(operations):
         operation = _value(evaluated)
-        if len(site.targets) in (1, len(operation.outputs)) and operation.type != UPDATE_MARK:
+        is_value = operation.op_def.marks is not Mark.UPDATE
+        if is_value and len(site.targets) in (1, len(operation.outputs)):
             found.append((sum(1 for _ in _callers(site)), operation, site.targets))
     # What a call gives has the name that the caller gives it.
     found.sort(key=lambda each: -each[0])

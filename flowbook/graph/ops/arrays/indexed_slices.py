@@ -10,6 +10,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.model.dtypes import INDICES, int32, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
@@ -49,6 +50,16 @@ def _integers(given: Any, name: str) -> Tensor:
     return tensor
 
 
+# What TensorFlow 1 has as attributes.
+_ELSEWHERE = {
+    "consumers": "slices.values.consumers()",
+    "device": "slices.op.device",
+    "name": "slices.values.name",
+    "shape": "slices.dense_shape",
+}
+
+
+@elsewhere(_ELSEWHERE)
 class IndexedSlices:
     """The rows `values[i]` at `indices[i]` of a tensor that is zero elsewhere.
 

@@ -174,7 +174,7 @@ def _nth_gradient(op: Operation, dy: Tensor) -> Any:
     return share * expand_dims(dy, -1), None
 
 
-nth_element_op = OpDef(
+nth_element = OpDef(
     "NthElement",
     "input: T, n: int32 -> values: T",
     T=REALS,
@@ -184,12 +184,7 @@ nth_element_op = OpDef(
     host_args=("n",),
     grad=_nth_gradient,
     cost=comparisons,
-)
-
-
-@nth_element_op.front
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """The element that would stand at place `n` of each row if it were sorted.
+    doc="""The element that would stand at place `n` of each row if it were sorted.
 
     Args:
         input: of a real dtype and at least one dimension. NaN counts as the largest.
@@ -201,5 +196,5 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
 
     Raises:
         InvalidIndexError: if `n` lies outside; in the run, where it is known only then.
-    """
-    return nth_element_op(input, n, reverse=bool(reverse), name=name)
+    """,
+)

@@ -254,8 +254,11 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
     if wanted.dims.count(None) == 1 and (given is not None or 0 not in wanted.dims):
         left = _left_over(tensor.shape.dims, [-1 if d is None else d for d in wanted.dims])
         if left is None:
+            shown = wanted if given is None else given.tolist()
+            known = math.prod(d for d in wanted.dims if d is not None)
             raise InvalidArgumentError(
-                f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
+                f"{size} elements of shape {tensor.shape} do not fit the shape {shown}: "
+                f"{size} is not a multiple of {known}"
             )
         wanted = Shape.of(tuple(left if d is None else d for d in wanted.dims))
     return wanted

@@ -15,6 +15,7 @@ from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import MOVABLE, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
@@ -43,7 +44,16 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+# What TensorFlow 1 has as attributes.
+_ELSEWHERE = {
+    "consumers": "sparse.values.consumers()",
+    "eval": "sess.run(sparse, feeds)",
+    "get_shape": "sparse.shape",
+}
+
+
 @builds
+@elsewhere(_ELSEWHERE)
 class SparseTensor:
     """A tensor that is zero but for the elements `values[i]` at `indices[i]`.
 

@@ -38,7 +38,7 @@ from flowbook.graph.ops.linalg.matrices import (
     square_shape,
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.linalg.solving import triangular_solve_op
+from flowbook.graph.ops.linalg.solving import matrix_triangular_solve
 from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.math.elementwise import log
@@ -80,8 +80,8 @@ def _cholesky_gradient(op: Operation, dl: Tensor) -> Tensor:
     """Murray 2016, "Differentiation of the Cholesky decomposition", equation 10."""
     l = op.outputs[0]  # noqa: E741
     middle = half_diagonal(matmul(l, dl, adjoint_a=True))
-    left = triangular_solve_op(l, middle, adjoint=True)
-    da = adjoint(triangular_solve_op(l, adjoint(left), adjoint=True))
+    left = matrix_triangular_solve(l, middle, adjoint=True)
+    da = adjoint(matrix_triangular_solve(l, adjoint(left), adjoint=True))
     return (da + adjoint(da)) * 0.5
 
 
@@ -181,7 +181,7 @@ def _qr_gradient_of_square(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tens
     strictly = _with_diagonal(_lower(m), zeros_like_op)
     hermitian = strictly + adjoint(strictly) + diag_op(real_part(diag_part_op(m)))
     whole = dq + matmul(q, hermitian)
-    return adjoint(triangular_solve_op(r, adjoint(whole), lower=False))
+    return adjoint(matrix_triangular_solve(r, adjoint(whole), lower=False))
 
 
 def _qr_flops(op: Operation) -> int:
@@ -258,8 +258,8 @@ def _lu_gradient(op: Operation, dlu: Tensor, _: Any) -> Tensor:
     dupper = band_part_op(dlu, num_lower=0, num_upper=-1)
     left = _with_diagonal(_lower(matmul(lower, dlower, adjoint_a=True)), zeros_like_op)
     right = band_part_op(matmul(dupper, upper, adjoint_b=True), num_lower=0, num_upper=-1)
-    middle = triangular_solve_op(lower, left + right, adjoint=True)
-    permuted = adjoint(triangular_solve_op(upper, adjoint(middle), lower=False))
+    middle = matrix_triangular_solve(lower, left + right, adjoint=True)
+    permuted = adjoint(matrix_triangular_solve(upper, adjoint(middle), lower=False))
     return matmul(_permutation(order, lu.dtype), permuted, transpose_a=True)
 
 
@@ -323,8 +323,8 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
     rhs = convert_to_tensor(rhs, factors.dtype)
     ordered = matmul(_permutation(order, factors.dtype), rhs)
     lower = _with_diagonal(_lower(factors), ones_like_op)
-    middle = triangular_solve_op(lower, ordered)
-    return triangular_solve_op(factors, middle, lower=False, name=name)
+    middle = matrix_triangular_solve(lower, ordered)
+    return matrix_triangular_solve(factors, middle, lower=False, name=name)
 
 
 @composed

@@ -250,7 +250,7 @@ def _solve(xp: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
     return result
 
 
-solve_op = OpDef(
+matrix_solve = OpDef(
     "MatrixSolve",
     "matrix: T, rhs: T -> output: T",
     T=SOLVABLE,
@@ -260,12 +260,7 @@ solve_op = OpDef(
     kinds=HOST,
     grad=_solution_gradient,
     cost=_solution_flops,
-)
-
-
-@solve_op.front
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The solution of systems of linear equations, `matrix @ x = rhs`.
+    doc="""The solution of systems of linear equations, `matrix @ x = rhs`.
 
     Args:
         matrix: [..., n, n] of a float of at least 32 bits or complex.
@@ -285,8 +280,8 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     >>> with fb.Session() as sess:
     ...     print(sess.run(x).ravel())
     [1.  0.5]
-    """
-    return solve_op(matrix, rhs, adjoint=bool(adjoint), name=name)
+    """,
+)
 
 
 def _solve_triangular(xp: Any, matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
@@ -315,7 +310,7 @@ def solved_by_substitution(xp: Any, matrix: Any, rhs: Any, lower: bool) -> Any:
     return result
 
 
-triangular_solve_op = OpDef(
+matrix_triangular_solve = OpDef(
     "MatrixTriangularSolve",
     "matrix: T, rhs: T -> output: T",
     T=SOLVABLE,
@@ -324,14 +319,7 @@ triangular_solve_op = OpDef(
     kernel=_solve_triangular,
     grad=_solution_gradient,
     cost=_substitution_flops,
-)
-
-
-@triangular_solve_op.front
-def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
-) -> Tensor:
-    """The solution of triangular systems of linear equations, by substitution.
+    doc="""The solution of triangular systems of linear equations, by substitution.
 
     Args:
         matrix: [..., n, n] of a float of at least 32 bits or complex; what lies in the other
@@ -346,8 +334,8 @@ def matrix_triangular_solve(
     Raises:
         InvalidArgumentError: if the shapes do not fit; in the run, if there is a zero on a
             diagonal.
-    """
-    return triangular_solve_op(matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name)
+    """,
+)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
@@ -361,5 +349,5 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     Returns:
         [..., n, m].
     """
-    half = triangular_solve_op(chol, rhs)
-    return triangular_solve_op(chol, half, adjoint=True, name=name)
+    half = matrix_triangular_solve(chol, rhs)
+    return matrix_triangular_solve(chol, half, adjoint=True, name=name)

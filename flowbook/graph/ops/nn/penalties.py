@@ -7,6 +7,7 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import VARIABLE
 
 penalty_op = OpDef(
     "Penalty",
@@ -24,7 +25,7 @@ penalty_op = OpDef(
 def penalties_of(loss: Tensor) -> list[Tensor]:
     """The marked penalties of variables that a loss depends on, in the order of construction."""
     operations = ancestors(loss.op, by_control=False)
-    handles = {op for op in operations if op.op_def.owns == "variable"}
+    handles = {op for op in operations if op.op_def.owns == VARIABLE.name}
     return [
         op.outputs[0]
         for op in loss.graph.operations

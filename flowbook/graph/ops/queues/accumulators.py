@@ -11,6 +11,7 @@ from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.definition.public import builds
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -115,6 +116,7 @@ set_step_op: OpDef[Operation] = waiting_op(
 
 
 @builds
+@elsewhere({"accumulator_ref": "accumulator.handle"})
 class _Accumulator:
     """What both kinds have in common.
 

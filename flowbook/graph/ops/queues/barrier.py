@@ -9,6 +9,7 @@ from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import as_dtype
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
@@ -74,6 +75,7 @@ sizes_op: OpDef[tuple[Tensor, Tensor]] = looking_op(
 
 @builds
 @barrier_op.front
+@elsewhere({"barrier_ref": "barrier.handle"})
 class Barrier:
     """Elements under keys, whose components come one by one, and which leave when complete.
 

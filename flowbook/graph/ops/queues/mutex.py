@@ -100,7 +100,9 @@ class Mutex:
     def scope(self) -> Iterator[Tensor]:
         """Whatever is built in the block runs while the step holds the mutex, until its end.
 
-        Gives what `release` takes, for a step that goes on for long afterwards.
+        Gives what `release` takes, for a step that goes on for long afterwards. A step that comes
+        to a second such block of the same mutex fails there, and what it wrote in the first stays
+        written; `execute` may be in a step as often as you like.
         """
         holding = self.acquire()
         with control_dependencies([holding]):

@@ -14,6 +14,7 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.public import builds
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -36,6 +37,7 @@ __all__ = ["Queue"]
 
 
 @builds
+@elsewhere({"queue_ref": "queue.handle"})
 class Queue:
     """What all kinds of queue have in common. `Queue.of(operation)` finds one of a loaded graph.
 

@@ -16,8 +16,9 @@ from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.queue_runners import RUNNER, rounds_of
+from flowbook.graph.model.queue_runners import rounds_of
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import READER, STREAM, resource_kind
@@ -27,7 +28,7 @@ from flowbook.graph.ops.state.writing import count_up_to_op
 __all__ = ["QueueRunner"]
 
 queue_runner_op: OpDef[Operation] = OpDef(
-    RUNNER,
+    "QueueRunner",
     "queue: resource ->",
     attributes={"threads": REQUIRED},
     infer=nothing,
@@ -35,6 +36,7 @@ queue_runner_op: OpDef[Operation] = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     only_moves=True,
+    marks=Mark.RUNNER,
 )
 
 
@@ -43,6 +45,9 @@ _ELSEWHERE = {
     "cancel_op": "nothing: a queue is closed where its runner fails",
     "close_op": "nothing: a queue is closed when its runner has ended",
     "create_threads": "fb.train.start_queue_runners(sess, coord)",
+    "exceptions_raised": "nothing: what waits at the queue fails with the error",
+    "from_proto": "fb.Graph.load(path), which has the runners",
+    "to_proto": "graph.save(path), which has the runners",
 }
 
 

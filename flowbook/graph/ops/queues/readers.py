@@ -12,6 +12,7 @@ from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import string
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
@@ -130,6 +131,7 @@ reset_op: OpDef[Operation] = waiting_op(
 )
 
 
+@elsewhere({"reader_ref": "reader.handle"})
 class Reader:
     """What all readers have in common: they give the records of files as keys and values.
 

@@ -46,7 +46,7 @@ _TO_COMPLEX = {float32: complex64, float64: complex128}
 _TO_REAL = {c: r for r, c in _TO_COMPLEX.items()}
 
 # The opposite scaling, in NumPy's words.
-_ADJOINT = {"backward": "forward", "forward": "backward"}
+_ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 Lengths = tuple[int, ...] | None
 
@@ -88,8 +88,11 @@ def _real_flops(op: Operation) -> int:
     return transform_flops(signal, lengths) // 2
 
 
-def _complex_transform(type: str, function: str, other: str, count: int) -> OpDef:
+def _complex_transform(type: str, function: str, other: str, count: int, doc: str) -> OpDef:
     def infer(input: Tensor, norm: str) -> Shape:
+        if norm not in _ADJOINT:
+            known = ", ".join(map(repr, _ADJOINT))
+            raise InvalidArgumentError(f"norm is one of {known}, not {norm!r}")
         _check_rank(input.shape.dims, count)
         return input.shape
 
@@ -108,58 +111,49 @@ def _complex_transform(type: str, function: str, other: str, count: int) -> OpDe
         kernel=kernel,
         grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),
         cost=_complex_flops(count),
+        doc=doc,
+        function=type.lower(),
     )
 
 
-fft_op = _complex_transform("FFT", "fftn", "IFFT", 1)
-ifft_op = _complex_transform("IFFT", "ifftn", "FFT", 1)
-fft2d_op = _complex_transform("FFT2D", "fftn", "IFFT2D", 2)
-ifft2d_op = _complex_transform("IFFT2D", "ifftn", "FFT2D", 2)
-fft3d_op = _complex_transform("FFT3D", "fftn", "IFFT3D", 3)
-ifft3d_op = _complex_transform("IFFT3D", "ifftn", "FFT3D", 3)
-
-
-@fft_op.front
-def fft(input: Any, name: str | None = None) -> Tensor:
+fft = _complex_transform(
+    "FFT",
+    "fftn",
+    "IFFT",
+    1,
     """The discrete Fourier transform over the last dimension.
 
     Args:
         input: [..., n] of complex64 or complex128.
+        norm: "backward" scales the inverse alone, by 1 / n; "forward" this one alone; "ortho"
+            either by the root of that.
 
     Returns:
-        A tensor of the input's shape and dtype, not scaled.
-    """
-    return fft_op(input, name=name)
+        A tensor of the input's shape and dtype.
+    """,
+)
 
+ifft = _complex_transform(
+    "IFFT",
+    "ifftn",
+    "FFT",
+    1,
+    "The inverse of `fft` with the same `norm`: by default scaled by 1 / n.",
+)
 
-@ifft_op.front
-def ifft(input: Any, name: str | None = None) -> Tensor:
-    """The inverse of `fft`: the sum over frequencies divided by their number."""
-    return ifft_op(input, name=name)
+fft2d = _complex_transform("FFT2D", "fftn", "IFFT2D", 2, "As `fft`, over the last two dimensions.")
 
+ifft2d = _complex_transform(
+    "IFFT2D", "ifftn", "FFT2D", 2, "As `ifft`, over the last two dimensions."
+)
 
-@fft2d_op.front
-def fft2d(input: Any, name: str | None = None) -> Tensor:
-    """As `fft`, over the last two dimensions."""
-    return fft2d_op(input, name=name)
+fft3d = _complex_transform(
+    "FFT3D", "fftn", "IFFT3D", 3, "As `fft`, over the last three dimensions."
+)
 
-
-@ifft2d_op.front
-def ifft2d(input: Any, name: str | None = None) -> Tensor:
-    """As `ifft`, over the last two dimensions."""
-    return ifft2d_op(input, name=name)
-
-
-@fft3d_op.front
-def fft3d(input: Any, name: str | None = None) -> Tensor:
-    """As `fft`, over the last three dimensions."""
-    return fft3d_op(input, name=name)
-
-
-@ifft3d_op.front
-def ifft3d(input: Any, name: str | None = None) -> Tensor:
-    """As `ifft`, over the last three dimensions."""
-    return ifft3d_op(input, name=name)
+ifft3d = _complex_transform(
+    "IFFT3D", "ifftn", "FFT3D", 3, "As `ifft`, over the last three dimensions."
+)
 
 
 # Real transforms

@@ -8,7 +8,7 @@ from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import InvalidTypeError
-from flowbook.graph.model.mark_types import TRAINING_MARK, UPDATE_MARK
+from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
@@ -19,11 +19,12 @@ Marked = TypeVar("Marked", Operation, Tensor)
 
 # An operation does not change: the mark is one of its own, which waits for what it marks.
 mark_update_op: OpDef[Operation] = OpDef(
-    UPDATE_MARK,
+    "MarkUpdate",
     "->",
     infer=nothing,
     kernel=lambda xp: (),
     only_moves=True,
+    marks=Mark.UPDATE,
 )
 
 
@@ -56,7 +57,7 @@ def mark_as_update(operation: Marked) -> Marked:
     """
     if not isinstance(operation, Operation | Tensor):
         raise InvalidTypeError(f"what is marked is an operation, not {operation!r}").at(
-            UPDATE_MARK, sites.capture()
+            mark_update_op.type, sites.capture()
         )
     graph = operation.graph
     marked = graph.as_operation(operation)
@@ -66,11 +67,12 @@ def mark_as_update(operation: Marked) -> Marked:
 
 
 mark_training_op: OpDef[Operation] = OpDef(
-    TRAINING_MARK,
+    "MarkTraining",
     "->",
     infer=nothing,
     kernel=lambda xp: (),
     only_moves=True,
+    marks=Mark.TRAINING,
 )
 
 

@@ -119,10 +119,16 @@ _ELSEWHERE = {
     "scatter_nd_add": "fb.scatter_nd_add(variable, indices, updates)",
     "scatter_nd_sub": "fb.scatter_nd_sub(variable, indices, updates)",
     "scatter_nd_update": "fb.scatter_nd_update(variable, indices, updates)",
+    "ref": "the variable itself, which may be a key",
     "scatter_add": "fb.scatter_add(variable, indices, updates)",
+    "scatter_div": "fb.scatter_div(variable, indices, updates)",
+    "scatter_max": "fb.scatter_max(variable, indices, updates)",
+    "scatter_min": "fb.scatter_min(variable, indices, updates)",
+    "scatter_mul": "fb.scatter_mul(variable, indices, updates)",
     "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
     "scatter_update": "fb.scatter_update(variable, indices, updates)",
     "sparse_read": "fb.gather(variable, indices)",
+    "to_proto": "graph.save(path)",
 }
 
 

@@ -177,7 +177,7 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()
         )
-    if ref.dtype in SMALL and op_def not in (assign_op, scatter_update_op):
+    if ref.dtype in SMALL and op_def.computes:
         raise InvalidTypeError(
             f"{ref.name} is {ref.dtype.name}, which is only stored",
             hint=f"compute in another dtype and assign fb.cast(x, fb.{ref.dtype.name})",

@@ -133,7 +133,7 @@ remove_op: OpDef[Operation] = OpDef(
 
 @builds
 @table_op.front
-@elsewhere(uninitialized("empty"))
+@elsewhere({**uninitialized("empty"), "table_ref": "table.handle"})
 class MutableHashTable:
     """A table that runs change.
 

@@ -247,7 +247,7 @@ class _StaticTable:
         raise NotImplementedError
 
 
-@elsewhere(uninitialized("full"))
+@elsewhere({**uninitialized("full"), "export": "the keys and values that it was made of"})
 class StaticHashTable(_StaticTable):
     """A table that never changes.
 

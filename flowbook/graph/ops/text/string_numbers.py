@@ -152,7 +152,7 @@ def _written_shape(
     return input.shape
 
 
-as_string_op = OpDef(
+as_string = OpDef(
     "AsString",
     "input: T -> output: string",
     T=(*NUMBERS, bool_),
@@ -167,20 +167,7 @@ as_string_op = OpDef(
     kernel=_as_string,
     kinds=HOST,
     only_moves=True,
-)
-
-
-@as_string_op.front
-def as_string(
-    input: Any,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """Numbers written as strings.
+    doc="""Numbers written as strings.
 
     Args:
         input: of a number dtype or bool.
@@ -195,16 +182,8 @@ def as_string(
     >>> with fb.Session() as sess:
     ...     sess.run(fb.strings.as_string([3.14159, 2.0], precision=2, width=6))
     array([b'  3.14', b'  2.00'], dtype=object)
-    """
-    return as_string_op(
-        input,
-        precision=precision,
-        scientific=bool(scientific),
-        shortest=bool(shortest),
-        width=width,
-        fill=fill,
-        name=name,
-    )
+    """,
+)
 
 
 def _check_buckets(input: Tensor, num_buckets: int, **_: Any) -> Shape:

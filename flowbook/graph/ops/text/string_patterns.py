@@ -131,7 +131,7 @@ def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, replace_glob
     return mapped(lambda text: _replaced(compiled, replace, replace_global, text), input)
 
 
-regex_replace_op = OpDef(
+regex_replace = OpDef(
     "RegexReplace",
     "input: string, pattern: string, rewrite: string -> output: string",
     attributes={"replace_global": True},
@@ -139,14 +139,7 @@ regex_replace_op = OpDef(
     kernel=_regex_replace,
     kinds=HOST,
     only_moves=True,
-)
-
-
-@regex_replace_op.front
-def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
-) -> Tensor:
-    r"""Strings with the matches of a regular expression replaced.
+    doc=r"""Strings with the matches of a regular expression replaced.
 
     Patterns have the syntax of RE2, as in TensorFlow, and take time in proportion to the length of
     a string: there are neither look-around nor back-references. Strings are taken as UTF-8, so that
@@ -163,8 +156,8 @@ def regex_replace(
     Raises:
         InvalidArgumentError: if the pattern or the rewrite is not valid; in the run, where it is
             known only then.
-    """
-    return regex_replace_op(input, pattern, rewrite, replace_global=bool(replace_global), name=name)
+    """,
+)
 
 
 def _matched_shape(input: Tensor, pattern: Tensor) -> Shape:

@@ -35,7 +35,11 @@ AT_CONSTRUCTION = [
         "at least one dimension",
     ),
     (lambda x: fb.reshape(x, [4]), r"6 elements of shape \[2, 3\] do not fit the shape \[4\]"),
-    (lambda x: fb.reshape(x, [4, -1]), "do not fit"),
+    (lambda x: fb.reshape(x, [4, -1]), r"do not fit the shape \[4, -1\]: 6 is not a multiple of 4"),
+    (
+        lambda x: fb.reshape(x, [4, fb.placeholder(fb.int32, [])]),
+        r"do not fit the shape \[4, \?\]: 6 is not a multiple of 4",
+    ),
     (lambda x: fb.reshape(x, [-1, -1]), "at most one -1"),
     (lambda x: fb.reshape(x, [[6]]), "vector"),
     (lambda x: fb.expand_dims(x, 4), "out of range"),

@@ -25,7 +25,8 @@ def as_complex(x: Any) -> Any:
     ids=lambda function: function.__name__,
 )
 def test_gradients_of_complex_transforms(function: Any) -> None:
-    check_complex_gradient(function, [WAVES])
+    for norm in ("backward", "forward", "ortho"):
+        check_complex_gradient(lambda x, norm=norm: function(x, norm), [WAVES])
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ def test_lengths_may_be_constants_of_the_graph() -> None:
     ("function", "message"),
     [
         (lambda: fb.fft2d(np.ones(3, np.complex64)), "2 dimensions"),
+        (lambda: fb.fft(np.ones(3, np.complex64), "none"), "backward.*ortho.*, not 'none'"),
         (lambda: fb.rfft(np.float32(3)), "1 dimension"),
         (lambda: fb.rfft2d(np.ones((3, 3), np.float32), [3]), "each of 2"),
         (lambda: fb.rfft(np.ones(3, np.float32), [-1]), "each of 1"),

@@ -1,0 +1,11 @@
+"""What operations say that compute nothing, and are in the graph to say something of others."""
+
+from enum import Enum
+
+
+class Mark(Enum):
+    """What an operation says of those that it waits for."""
+
+    UPDATE = "a change of state that belongs to a loss"
+    TRAINING = "an optimizer's step"
+    RUNNER = "what threads run to fill the queue that it takes"
