@@ -17,7 +17,6 @@ from flowbook.exec.devices.figures import Figures, Link
 from flowbook.exec.devices.kinds import figures_of, link_of
 from flowbook.exec.placement.machine import along, machine
 from flowbook.exec.placement.measurements import Measured, Measurements
-from flowbook.graph.control_flow.stacks import pop_from_host, push_to_host
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
@@ -123,13 +122,12 @@ class Costs:
 
 def _swapped(operation: Operation) -> int:
     """The bytes that an operation moves from its device to host memory, or back."""
-    if operation.op_def is push_to_host:
-        value = operation.inputs[1]
-    elif operation.op_def is pop_from_host:
-        value = operation.outputs[0]
-    else:
+    op_def = operation.op_def
+    if not op_def.swaps:
         return 0
-    return size_of(value.dtype.size, value.shape)
+    moved = [operation.inputs[place] for place in op_def.pushes.values()]
+    moved += [operation.outputs[port] for port in op_def.pops]
+    return sum(size_of(value.dtype.size, value.shape) for value in moved)
 
 
 def _touched(operation: Operation) -> Iterator[Tensor]:
