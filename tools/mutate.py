@@ -1478,6 +1478,19 @@ CHANGES = (
         "",
         (STEP, LOWERING),
     ),
+    Change("exec/engine/step.py", "if uses[value]:  #", "if True:  #", (STEP,)),
+    Change(
+        "exec/local/partial_step.py",
+        "self._prepared.runs_as[operation]",
+        "[operation.id]",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
+        "exec/engine/bind.py",
+        '(op_def is receive_op and attributes["on_host"])',
+        'attributes.get("on_host")',
+        ("exec/devices/test_simulated.py",),
+    ),
     Change(
         "exec/engine/structure.py", "if value not in frame.uses:", "if False:", (STEP, RETENTION)
     ),

@@ -6,7 +6,6 @@ import inspect
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,7 +260,8 @@ def _unit(
         attributes = {name: node.attributes[name] for name in found.attributes}
     if timing is not None:
         function = timing.of(index, node, function, found.kind)
-    gives = _HOST if op_def is fetch_op or attributes.get("on_host") else device
+    is_for_host = op_def is fetch_op or (op_def is receive_op and attributes["on_host"])
+    gives = _HOST if is_for_host else device
     unit = found.kind(index, node, function, gives, leading, attributes, call)
     if isinstance(unit, Router):
         unit.fires_on_any = op_def.fires_on_any
@@ -336,10 +336,13 @@ def _size(node: PlanNode) -> int | None:
 
 def _find(op_def: OpDef[Any], device: Device, is_timed: bool) -> _Found:
     kind = device.kind
-    return _found(op_def, kernel_for(op_def, kind), registered_kernels(op_def, kind), is_timed)
+    how = kernel_for(op_def, kind), registered_kernels(op_def, kind), is_timed
+    found: _Found | None = op_def.worked_out.get(how)
+    if found is None:
+        found = op_def.worked_out[how] = _found(op_def, *how)
+    return found
 
 
-@lru_cache(1024)
 def _found(
     op_def: OpDef[Any],
     function: Callable[..., Any] | None,

@@ -164,7 +164,8 @@ class Step:
         for value, output in zip(self._units[index].outputs, outputs, strict=True):
             if output is DEAD:
                 return False
-            values[value] = output
+            if uses[value]:  # A merge that takes it may have had another.
+                values[value] = output
         for value in self._taken[index]:
             left = uses[value] = uses[value] - 1
             if not left:

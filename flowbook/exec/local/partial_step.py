@@ -67,7 +67,8 @@ class LocalPartialStep(Generic[Step]):
 
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
-        return self._runner.has_run(self._step, operation.id)
+        runner, step = self._runner, self._step
+        return all(runner.has_run(step, each) for each in self._prepared.runs_as[operation])
 
     def close(self, is_complete: bool) -> None:
         """See `PartialStep`."""

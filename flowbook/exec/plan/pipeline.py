@@ -56,6 +56,8 @@ class Prepared:
         operations: all operations that the signature needs, before rewriting.
         stateful: those of them that own or touch something.
         went: what became of operations that have no node of their own.
+        runs_as: for each operation that is to be run the ids of those whose nodes run for it: its
+            own, or that of another which does the same; none where nothing is left to run.
         placement: where everything runs, and why.
         instruments: what has rewritten the program.
     """
@@ -65,6 +67,7 @@ class Prepared:
     operations: Sequence[Operation] = field(repr=False)
     stateful: Sequence[Operation] = field(repr=False)
     went: Mapping[Operation, str] = field(repr=False)
+    runs_as: Mapping[Operation, Sequence[int]] = field(repr=False)
     placement: Placement = field(repr=False)
     instruments: tuple[Instrument, ...] = ()
 
@@ -159,6 +162,7 @@ def grow(
         graph.operations,
         graph.stateful,
         graph.went,
+        {op: [n.operation.id for n in graph.nodes_for(op)] for op in signature.targets},
         placement,
     )
     return Growing(prepared, graph, part, jobs)

@@ -267,6 +267,9 @@ class OpDef(Generic[Built]):
         self.kernel = kernel
         # By kind of device; see `register_kernel`. A type that is defined again has none.
         self.registered: dict[str, tuple[registry.Registered, ...]] = {}
+        # What executors have worked out of it, by what that depends on besides. It lives as long as
+        # the definition, and no longer: a cell may make one after the other.
+        self.worked_out: dict[Any, Any] = {}
         self.grad_takes_slices = grad_takes_slices
         defaults = {
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()

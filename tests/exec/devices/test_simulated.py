@@ -442,3 +442,19 @@ def test_it_is_a_device(device, x):
     assert not Simulated(1).check(x)
     with pytest.raises(TypeError, match="does not mix"):
         Simulated(1).fetch(x)
+
+
+def test_an_attribute_of_a_users_means_nothing_to_us() -> None:
+    negated = fb.OpDef(
+        "SimulatedOnHost",
+        "x: float32 -> y: float32",
+        infer=lambda x, **_: x.shape,
+        kernel=lambda xp, x, on_host: xp.negative(x),
+        attributes={"on_host": True},
+    )
+    x = fb.placeholder(fb.float32, [2])
+    with fb.device("simulated:0"):
+        y = fb.negative(negated(x))
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        for _ in range(3):
+            np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [1.0, 2.0])

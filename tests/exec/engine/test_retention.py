@@ -350,3 +350,23 @@ def test_what_waits_in_vain_goes_too(runs: int) -> None:
                 sess.run(waits, {x: data()}, timeout=0.02)
             assert alive() == []
         assert caught.value is not None
+
+
+def test_definitions_that_a_cell_has_made_anew_are_let_go() -> None:
+    def run() -> weakref.ref[Any]:
+        held = np.ones(SIZE)
+        again = fb.OpDef(
+            "RetentionAgain",
+            "x: float64 -> y: float64",
+            infer=lambda x: x.shape,
+            kernel=lambda xp, x: xp.add(x, held),
+        )
+        with fb.Graph().as_default() as graph, fb.Session(graph=graph) as sess:
+            for _ in range(3):
+                sess.run(again(fb.zeros([SIZE], fb.float64)))
+        return weakref.ref(held)
+
+    earlier = run()
+    run()
+    gc.collect()
+    assert earlier() is None

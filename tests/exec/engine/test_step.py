@@ -392,6 +392,17 @@ def test_a_merge_waits_for_its_control_edges_whatever_of_its_inputs_is_there(kno
     assert [i for i, _ in step.complete(2, step.root, ())] == [3]
 
 
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_what_comes_after_a_merge_that_did_not_need_it_is_not_held(order: list[int]) -> None:
+    # Value 1 is fed, so that the merge waits for nothing.
+    units = [unit([0], [2]), unit([1, 2], [3], kind=Merging)]
+    step = Step(Structure(units, {}, kept=[3]), ["fed", "fed", None, None])
+    assert [i for i, _ in step.begin()] == [0, 1]
+    for index in order:
+        step.complete(index, step.root, (f"given by {index}",))
+    assert step.root.values == [None, None, None, "given by 1"]
+
+
 class Seeing(Unit):
     __slots__ = ()
     sees_dead = True

@@ -339,6 +339,20 @@ def test_what_is_not_asked_for_is_not_waited_for(sess, x):
     assert step.closed
 
 
+def test_what_another_operation_runs_for_has_not_run_before_that(sess):
+    queue = fb.FIFOQueue(1, [fb.float32], shapes=[[]])
+    element, put = queue.dequeue(), queue.enqueue([2.0])
+    double = fb.function(lambda x: x * 2.0)
+    operations = [fb.exp(element).op, fb.exp(element).op, fb.identity(element).op]
+    operations.append(double(element).op)
+    step = sess.partial_run([element, operations], [])
+    assert not any(step._step.has_run(op) for op in operations)
+    sess.run(put)
+    assert step.run(operations) == [None] * 4
+    assert all(step._step.has_run(op) for op in operations)
+    assert step.run(element) == 2.0
+
+
 def test_parts_on_several_devices_take_turns():
     """What one part receives may depend on feeds that are still to come."""
     x, y = fb.placeholder(fb.float32, [2], name="x"), fb.placeholder(fb.float32, [2], name="y")
