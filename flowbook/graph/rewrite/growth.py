@@ -4,12 +4,13 @@ Someone at a notebook adds a few operations to what has run, and looks at their 
 is then prepared alone, at the end of what is there (`Subgraph.extended`). It may not change what
 comes before it: so it is pure, or draws, or reads what the earlier run does not write, or else what
 that reads in the same way. It may write what the earlier run does not touch at all, and is read
-before, if at all.
+before, if at all. What the passes have folded or joined away is as new as what nobody had asked
+for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey, key_touched, touched_by
@@ -35,43 +36,38 @@ def grows(
     """
     fed = set(base.feeds)
     met: set[Operation] = set()
-    new: set[Operation] = set()
+    new = 0
     reads: dict[ResourceKey, int] = {}
     writes: dict[ResourceKey, int] = {}
-    stack: list[Operation] = list(targets)
-    taken = [t for t in fetches if t not in fed]
-    while stack or taken:
-        while taken:
-            tensor = taken.pop()
-            if tensor not in base.values:
-                stack.append(tensor.op)
-            elif _has(base, base.value_of(tensor)):
-                met.add(tensor.op)
-            else:
-                return False
-        if not stack:
-            break
+    stack = [*targets, *_makers(fetches, fed)]
+    while stack:
         operation = stack.pop()
-        if operation in new:
+        if operation in met:
             continue
-        if operation in base.node_of:
-            if not base.swept.isdisjoint(base.nodes_for(operation)):
-                return False
-            met.add(operation)
+        met.add(operation)
+        if operation in base:
             continue
         # More than there is already is not a little more.
-        if len(new) == len(base.operations) or not _may_follow(base, operation):
+        if new == len(base.operations) or not _may_follow(base, operation):
             return False
-        new.add(operation)
+        new += 1
         if not operation.op_def.is_pure:
             _note_touch(operation, reads, writes)
-        taken += [t for t in operation.inputs if t not in fed]
+        stack += _makers(operation.inputs, fed)
         stack += operation.control_inputs
-    met |= new
-    if not (met.issuperset(ran) and met.issuperset([t.op for t in fetched if t not in fed])):
+    if not (met.issuperset(ran) and met.issuperset(_makers(fetched, fed))):
         return False
     # A read that was built after a write would have to go before it.
     return not any(reads.get(key, 0) > first for key, first in writes.items())
+
+
+def _makers(tensors: Sequence[Tensor], fed: Container[Tensor]) -> Iterator[Operation]:
+    """What makes those tensors that are not fed; of a call's, what it stands for."""
+    for tensor in tensors:
+        while tensor not in fed and tensor.op.op_def.stands_for is not None:
+            tensor = tensor.op.op_def.stands_for(tensor.op).results[tensor.index]
+        if tensor not in fed:
+            yield tensor.op
 
 
 def _note_touch(
@@ -83,14 +79,6 @@ def _note_touch(
         writes[key] = min(number, writes.get(key, number))
     elif key is not None:
         reads[key] = max(number, reads.get(key, number))
-
-
-def _has(base: Subgraph, value: int) -> bool:
-    """Whether a value is still there for others to take."""
-    if value < len(base.feeds) or value in base.constants:
-        return True
-    node = base.producer.get(value)
-    return node is not None and node.number >= 0
 
 
 def _may_follow(base: Subgraph, operation: Operation) -> bool:

@@ -121,7 +121,6 @@ class Subgraph:
         waited: likewise, for such a node those that its control successors wait for.
         takers: the first node of each type that takes the same values (`cse.py`).
         equal: of the nodes that share these with another one, the first of each meaning.
-        swept: the nodes that were dropped as nothing needed them any more.
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
@@ -148,7 +147,6 @@ class Subgraph:
     waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
     takers: Table[Any, Node] = field(default_factory=dict)
     equal: Table[Any, Node] = field(default_factory=dict)
-    swept: frozenset[Node] = frozenset()
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
@@ -176,7 +174,6 @@ class Subgraph:
             waited=grown(self.waited),
             takers=grown(self.takers),
             equal=grown(self.equal),
-            swept=self.swept,
             is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
@@ -188,6 +185,22 @@ class Subgraph:
     def new(self) -> list[Node]:
         """The nodes that the passes have not gone through."""
         return self.nodes[self.start :] if self.start else self.nodes
+
+    def __contains__(self, operation: Operation) -> bool:
+        """Whether an operation is needed, and what it gives is there for others to take.
+
+        This is asked of a subgraph of which a plan was made.
+        """
+        stands_for = operation.op_def.stands_for
+        if stands_for is not None:
+            return all(tensor.op in self for tensor in stands_for(operation).results)
+        given = operation.outputs
+        return operation in self.node_of and all(self._is_there(self.value_of(t)) for t in given)
+
+    def _is_there(self, value: int) -> bool:
+        if value < len(self.feeds) or value in self.constants:
+            return True
+        return value in self.producer and self.producer[value].number >= 0
 
     def value_of(self, tensor: Tensor) -> int:
         """The value that a tensor has after what passes have done."""
@@ -244,7 +257,6 @@ class Subgraph:
     def sweep(self) -> None:
         """Drop new nodes and constants that nothing needs any more."""
         needed: list[Node] = []
-        swept: list[Node] = []
         values: set[int] = set(self.fetches)
         wanted = set(self.targets)
         for node in reversed(self.new):
@@ -254,11 +266,7 @@ class Subgraph:
                 values.update(node.inputs)
                 if node.after or node.behind:
                     wanted.update(node.after, node.behind)
-            else:
-                swept.append(node)
-        if swept:
-            self.swept = self.swept.union(swept)
-            self.nodes[self.start :] = reversed(needed)
+        self.nodes[self.start :] = reversed(needed)
         if self.constants and not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 

@@ -311,31 +311,93 @@ def test_what_is_looked_at_meanwhile_does_not_cost_what_others_begin_with(
     assert prepared == [1]
 
 
-@pytest.mark.parametrize("how", ["built again", "waited for", "run"])
-def test_what_was_joined_with_others_is_made_anew(
-    sess: fb.Session, prepared: list[int], how: str
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("how", ["built again", "waited for", "run", "fetched"])
+def test_what_was_joined_with_others(
+    sess: fb.Session, prepared: list[int], how: str, waits: bool
 ) -> None:
-    """Products of which one sum was made are there no longer, for nobody."""
+    """Who waits for a product that is part of a sum waits for that; who takes it has it made."""
     columns = [fb.placeholder(fb.float32, [2, 50]) for _ in range(3)]
     products = [fb.matmul(each, each, transpose_a=True) for each in columns]
     total = fb.add_n(products)
     y = chain(columns[0])
     feeds = {each: np.ones((2, 50), np.float32) for each in columns}
-    sess.run([total, y], feeds)
+    given: list[Any] = [total, y, delayed(y)[0]] if waits else [total, y]
+    sess.run(given, feeds)
+    (whole,) = prepared
     assert sess._master._programs.all[-1].went[products[0].op].startswith("joined")
-    fetches: list[Any] = [total, y]
+    new: Any
     match how:
         case "built again":
-            fetches.append(fb.matmul(columns[0], columns[0], transpose_a=True) + 1.0)
+            new, expected = fb.matmul(columns[0], columns[0], transpose_a=True) + 1.0, 3.0
         case "waited for":
             with fb.control_dependencies([products[0].op]):
-                fetches.append(fb.reduce_sum(y) * 0.0 + 3.0)
+                new, expected = fb.reduce_sum(y) * 0.0 + 3.0, 3.0
         case "run":
-            fetches.append(products[0].op)
+            new, expected = products[0].op, None
+        case "fetched":
+            new, expected = products[0], 2.0
     for _ in range(3):
-        found = sess.run(fetches, feeds)
+        found = sess.run([*given, new], feeds)
         assert (found[0] == 6.0).all()
-        assert found[2] is None if how == "run" else (found[2] == 3.0).all()
+        assert found[-1] is None if expected is None else (found[-1] == expected).all()
+    assert prepared[0] == whole
+    assert sum(prepared[1:]) < 8
+
+
+def test_what_a_kept_call_gives_is_there(sess: fb.Session, prepared: list[int]) -> None:
+    doubled = fb.function(lambda x: (chain(x + x), chain(x)), inline=False)
+    x = fb.placeholder(fb.float32, [2])
+    y, other = doubled(x)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    assert sess.run(y, feeds).tolist() == [2.0, 4.0]
+    prepared.clear()
+    assert sess.run(y + 1.0, feeds).tolist() == [3.0, 5.0]
+    # Of its other result nothing has run.
+    assert [each.tolist() for each in sess.run([y, other], feeds)] == [[2.0, 4.0], [1.0, 2.0]]
+    with fb.control_dependencies([y.op]):
+        later = fb.negative(other)
+    assert sess.run([y, other, later], feeds)[2].tolist() == [-1.0, -2.0]
+    assert prepared == [3, 41, 2]
+
+
+@pytest.mark.parametrize("acts", [False, True])
+def test_a_new_call_is_what_it_stands_for(
+    sess: fb.Session, prepared: list[int], acts: bool
+) -> None:
+    """A function that writes, or reads what is written, is no more and no less than a copy."""
+    W, other = fb.Variable(1.0), fb.Variable(1.0)
+    x = fb.placeholder(fb.float32, [])
+    y = chain(x * other)
+    added = fb.assign_add(W, y)
+
+    def body(value: Any) -> Any:
+        with fb.control_dependencies([fb.assign_add(other, value)] if acts else []):
+            return value * W
+
+    called = fb.function(body, inline=False)
+    squared = fb.function(lambda value: value * value, inline=False)
+    feeds = {x: 3.0}
+    assert sess.run([y, added], feeds) == [3.0, 4.0]
+    prepared.clear()
+    assert sess.run([y, added, squared(y)], feeds) == [3.0, 7.0, 9.0]
+    assert prepared == [2]
+    assert sess.run([y, added, called(y)], feeds) == [3.0, 10.0, 21.0]
+    assert sess.run(other) == (4.0 if acts else 1.0)
+
+
+def test_products_that_are_there_are_added_up(sess: fb.Session, prepared: list[int]) -> None:
+    """They are computed in any case, and joined into no sum."""
+    columns = [fb.placeholder(fb.float32, [2, 50]) for _ in range(3)]
+    products = [fb.matmul(each, each, transpose_a=True) for each in columns]
+    y = chain(columns[0])
+    feeds = {each: np.ones((2, 50), np.float32) for each in columns}
+    sess.run([*products, y], feeds)
+    total = fb.add_n(products)
+    for _ in range(3):
+        assert (sess.run([total, y], feeds)[0] == 6.0).all()
+    assert prepared[1:] == [1]
+    assert not sess._master._programs.all[-1].went.keys() & {each.op for each in products}
 
 
 @pytest.mark.parametrize(
@@ -414,13 +476,18 @@ def test_what_the_earlier_signature_does_not_compute_any_more(
 ) -> None:
     """A value that was folded away, or passed on, is there for new operations all the same."""
     x = fb.placeholder(fb.float32, [2])
-    folded = fb.constant([1.0, 2.0]) * 2.0
+    first, folded = fb.constant([1.0, 2.0]), fb.exp([0.0, 0.0]) * 2.0
     passed = fb.identity(x)
-    y = chain(passed + folded)
+    y = chain(passed + folded * first)
     feeds = {x: np.array([1.0, 2.0], np.float32)}
     sess.run(y, feeds)
-    assert sess.run(y + folded + passed, feeds).tolist() == [6.0, 12.0]
+    prepared.clear()
+    assert sess.run(y + folded + passed, feeds).tolist() == [6.0, 10.0]
     assert sess.run(y + fb.constant([1.0, 2.0]), feeds).tolist() == [4.0, 8.0]
+    for _ in range(3):
+        found = sess.run([y, folded, first, passed], feeds)
+        assert [v.tolist() for v in found] == [[3.0, 6.0], [2.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
+    assert max(prepared) < 8
 
 
 def test_what_has_been_written_is_not_written_again(
