@@ -1180,8 +1180,22 @@ CHANGES = (
     ),
     Change("graph/rewrite/cse.py", "if same in graph.waited:", "if False:", (GROWTH,)),
     Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
-    Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
-    Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
+    Change(
+        "exec/local/programs.py",
+        "            self._growing.remove(base)\n            self._growing.append(base)\n",
+        "            pass\n",
+        (GROWTH,),
+    ),
+    Change("exec/placement/place.py", "if len(there) > 1 or", "if", (GROWTH,)),
+    Change(
+        "exec/placement/place.py", " or number_of[device.name] not in group.feasible", "", (GROWTH,)
+    ),
+    Change(
+        "exec/placement/place.py",
+        "    for group in left.values():",
+        "    for group in ():",
+        (GROWTH,),
+    ),
     Change("graph/rewrite/cse.py", "if same not in constants:", "if False:", (GROWTH,)),
     Change(
         "graph/rewrite/cse.py",
@@ -1417,8 +1431,9 @@ CHANGES = (
     ),
     Change(
         "exec/placement/place.py",
-        "            device = before.chosen[old]\n",
-        "            device = devices[0]\n",
+        '            decision = Decision(f"{old.name!r}, from which',
+        "            device = devices[0]\n"
+        '            decision = Decision(f"{old.name!r}, from which',
         (GROWTH,),
     ),
     Change(
@@ -1889,8 +1904,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "base = None if instruments else programs.base_of(signature)",
-        "base = programs.base_of(signature)",
+        "programs.bases_of(signature) if not instruments else ()",
+        "programs.bases_of(signature)",
         (GROWTH,),
     ),
     Change(

@@ -90,8 +90,6 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
         or op_def.is_router
         or operation.context is not None
         or operation.settled_by
-        or operation.device
-        or any(map(base.node_of.__contains__, operation.colocation))
     ):
         return False
     if op_def.is_pure or op_def.is_handle or op_def.access is Access.DRAW:

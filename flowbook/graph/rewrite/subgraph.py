@@ -26,6 +26,10 @@ from flowbook.graph.model.touch import Order, resource_kind
 from flowbook.graph.rewrite.layered import Table, grown
 
 
+class CannotFollow(Exception):
+    """What is new would change what a subgraph begins with: it has to be prepared as a whole."""
+
+
 class Node:
     """One operation of a pruned graph.
 
@@ -104,7 +108,7 @@ class Subgraph:
         operations: all operations that are needed, before any rewriting.
         stateful: those of them that own or touch something.
         touching: the nodes of those that are new.
-        asking: those operations that ask for a device, or to be beside others.
+        asking: the new operations that ask for a device, or to be beside others.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -167,7 +171,6 @@ class Subgraph:
             start=len(self.nodes),
             count=self.count,
             stateful=self.stateful.copy(),
-            asking=self.asking.copy(),
             values=grown(self.values),
             node_of=grown(self.node_of),
             instead=grown(self.instead),

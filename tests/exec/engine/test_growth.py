@@ -17,6 +17,7 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.local import placing, programs
 from flowbook.exec.plan import pipeline
 from flowbook.graph.ops.state.variables import assign_op
+from tests.exec.engine.test_joint import scatter
 from tests.exec.random_graphs import delayed, examples
 from tests.exec.state.test_handles import through_one
 
@@ -176,6 +177,74 @@ def test_what_is_new_goes_where_its_inputs_are(prepared: list[int]) -> None:
     assert placement.device_of(more.op).name.endswith("cpu:1")
     assert placement.reason(more.op).startswith("it would end first there")
     assert prepared[-1] == 1
+
+
+def devices_of(sess: fb.Session, *tensors: Any) -> list[str]:
+    """The devices that the latest program has tensors made on."""
+    placement = sess._master._programs.all[-1].placement
+    return [placement.device_of(tensor.op).name.rpartition("device:")[2] for tensor in tensors]
+
+
+@pytest.mark.parametrize("devices", [["cpu:0"], ["cpu:0", "cpu:1"], ["cpu:0", "simulated:0"]])
+def test_what_asks_for_a_device_is_prepared_alone(prepared: list[int], devices: list[str]) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    with fb.device(devices[-1]):
+        y = chain(x)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    with fb.Session(devices=devices) as sess:
+        sess.run(y, feeds)
+        with fb.device(devices[-1]):
+            there = y + 1.0
+        with fb.device("cpu:0"):
+            here = y * 2.0
+        with fb.device(devices[-1]):
+            known = fb.exp([0.0, 0.0])
+        with fb.colocate_with(y.op):
+            beside = fb.negative(y)
+        for _ in range(3):
+            found = sess.run([y, there, here + known, beside], feeds)
+            assert [v.tolist() for v in found] == [[1, 2], [2, 3], [3, 5], [-1, -2]]
+        assert devices_of(sess, y, there, here, known, beside) == [
+            devices[-1],
+            devices[-1],
+            "cpu:0",
+            devices[-1],
+            devices[-1],
+        ]
+        assert max(prepared[1:]) < 10
+        with fb.device("gpu:0"):
+            nowhere = fb.negative(y), y + fb.exp([0.0, 0.0])
+        for each in nowhere:
+            with pytest.raises(fb.errors.InvalidArgumentError, match="none of the devices"):
+                sess.run([y, each], feeds)
+    with fb.Session(devices=devices, soft_placement=True) as sess:
+        assert sess.run([y, nowhere[0]], feeds)[1].tolist() == [-1.0, -2.0]
+
+
+@pytest.mark.parametrize("case", ["elsewhere", "apart"])
+def test_what_would_have_to_move_is_placed_anew(prepared: list[int], case: str) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = chain(x)
+    other = chain(x * 1.0)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    with fb.Session(cpus=2) as sess:
+        with pytest.MonkeyPatch.context() as patched:
+            scatter(patched, 3)
+            sess.run([y, other], feeds)
+        first, second = devices_of(sess, y, other)
+        assert first != second
+        match case:
+            case "elsewhere":
+                with fb.colocate_with(y.op), fb.device(second):
+                    new = fb.negative(y)
+            case "apart":
+                with fb.colocate_with(y.op), fb.colocate_with(other.op):
+                    new = y - other - y
+        assert sess.run([y, other, new], feeds)[2].tolist() == [-1.0, -2.0]
+        found = devices_of(sess, y, other, new)
+        assert found[0] == found[2]
+        assert found[2] == (second if case == "elsewhere" else found[1])
+        assert max(prepared[1:]) > 10
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -412,7 +481,6 @@ def test_products_that_are_there_are_added_up(sess: fb.Session, prepared: list[i
         "part",
         "late",
         "settled",
-        "device",
     ],
 )
 def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case: str) -> None:
@@ -450,9 +518,6 @@ def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case
             feeds[other] = feeds[x]
         case "settled":
             new = fb.reduce_sum(fb.ones([2, 3]), fb.rank(x) - 1) + fb.cast(y, fb.float32)
-        case "device":
-            with fb.device("cpu:0"):
-                new = fb.negative(y)
     prepared.clear()
     if case == "late":
         step = sess.partial_run([new], [x])
