@@ -1136,12 +1136,7 @@ CHANGES = (
         (HANDLES,),
     ),
     Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
-    Change(
-        "graph/rewrite/growth.py",
-        "return key_touched(operation) not in base.written or _is_read(base, operation)",
-        "return True",
-        (GROWTH,),
-    ),
+    Change("graph/rewrite/growth.py", "(Access.WAIT, Access.STEP)", "()", (GROWTH,)),
     Change("graph/rewrite/growth.py", "new == len(base.operations) or", "", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",
@@ -1149,17 +1144,35 @@ CHANGES = (
         "new > 99 or",
         (GROWTH,),
     ),
-    Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
     Change(
-        "graph/rewrite/growth.py",
-        "not any(reads.get(key, 0) > first for",
-        "not any(0 for",
+        "graph/rewrite/order_state.py",
+        "if earlier.operation.id > later.operation.id:",
+        "if False:",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if False:", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if True:", (GROWTH,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "    backward: list[tuple[Node, Node]] = []\n    for key, reading",
+        "    _reach(graph)\n    backward: list[tuple[Node, Node]] = []\n    for key, reading",
         (GROWTH,),
     ),
     Change(
-        "graph/rewrite/growth.py", "return owner.key not in base.touched and", "return", (GROWTH,)
+        "graph/rewrite/order_state.py",
+        "there = [graph.last_write[key]] if key in graph.last_write else []",
+        "there: list[Node] = []",
+        (GROWTH,),
     ),
-    Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "(*first.after, *there)", "first.after", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "len(graph.bits)", "0", (GROWTH,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "graph.nodes_for(read.operation)",
+        "[read]",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/subgraph.py", " & position.keys()", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
         "graph.nodes[graph.start :] = sorted(graph.new, key=ranks.__getitem__)",
@@ -1218,7 +1231,12 @@ CHANGES = (
         (LAYERED,),
     ),
     Change("graph/rewrite/prune.py", "            node_of[op] = None\n", "", (GROWTH,)),
-    Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "            writes.setdefault(None, []).append(node)\n",
+        "            pass\n",
+        (REWRITE,),
+    ),
     Change(
         "graph/rewrite/order_state.py",
         "if placed in done or _leads_to(write, read, successors):",
@@ -1245,8 +1263,8 @@ CHANGES = (
     ),
     Change(
         "graph/rewrite/order_state.py",
-        "            if order is Order.READS_FIRST:\n",
-        "            if order is not Order.IN_TURN:\n",
+        "elif access is not None and order is Order.READS_FIRST:",
+        "elif access is not None and order is not Order.IN_TURN:",
         (TOUCHES,),
     ),
     Change(
@@ -1275,9 +1293,9 @@ CHANGES = (
         (SHARED_OWNERS,),
     ),
     Change(
-        "graph/rewrite/growth.py",
-        "return owner.key not in base.touched and",
-        "return owner not in base.node_of and",
+        "graph/rewrite/order_state.py",
+        "graph.reads.update({key: [",
+        "graph.reads.update({new[0].operation: [",
         (SHARED_OWNERS,),
     ),
     Change(

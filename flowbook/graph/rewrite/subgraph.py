@@ -128,8 +128,11 @@ class Subgraph:
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
-        touched: the keys of what its nodes own or touch (`order_state.py`).
-        written: the keys of what its nodes write to.
+        last_write: the last node that writes to each resource, by its key; for None, the last that
+            acts outside the graph (`order_state.py`).
+        reads: what reads each resource.
+        bits: a bit for each write.
+        reached: the writes that each node surely runs after, as bits; others are left out.
     """
 
     operations: list[Operation]
@@ -154,8 +157,10 @@ class Subgraph:
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
-    touched: frozenset[ResourceKey] = frozenset()
-    written: frozenset[ResourceKey] = frozenset()
+    last_write: Table[ResourceKey | None, Node] = field(default_factory=dict)
+    reads: Table[ResourceKey | None, list[Node]] = field(default_factory=dict)
+    bits: Table[Node, int] = field(default_factory=dict)
+    reached: Table[Node, int] = field(default_factory=dict)
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
@@ -180,8 +185,10 @@ class Subgraph:
             is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
-            touched=self.touched,
-            written=self.written,
+            last_write=grown(self.last_write),
+            reads=grown(self.reads),
+            bits=grown(self.bits),
+            reached=grown(self.reached),
         )
 
     @property
@@ -274,18 +281,18 @@ class Subgraph:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 
     def sort(self, priority: Callable[[Node], Any]) -> None:
-        """Bring the nodes into the topological order in which smaller priorities come first."""
+        """Bring new nodes into the topological order in which smaller priorities come first."""
+        position = {node: index for index, node in enumerate(self.new)}
         waiting: dict[Node, int] = {}
         successors: dict[Node, list[Node]] = {}
         ready: list[tuple[Any, int, Node]] = []
-        for index, node in enumerate(self.nodes):
-            before = {*self.producers(node), *node.after, *node.behind}
+        for node, index in position.items():
+            before = {*self.producers(node), *node.after, *node.behind} & position.keys()
             waiting[node] = len(before)
             for other in before:
                 successors.setdefault(other, []).append(node)
             if not before:
                 ready.append((priority(node), index, node))
-        position = {node: index for index, node in enumerate(self.nodes)}
         heapq.heapify(ready)
         order: list[Node] = []
         while ready:
@@ -295,7 +302,7 @@ class Subgraph:
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, (priority(other), position[other], other))
-        self.nodes = order
+        self.nodes[self.start :] = order
 
 
 def _standing(
