@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
@@ -19,7 +19,7 @@ from flowbook.exec.plan import pipeline
 from flowbook.graph.ops.state.variables import assign_op
 from tests.exec.engine.test_executors_agree import spoil
 from tests.exec.engine.test_joint import scatter
-from tests.exec.random_graphs import channel, delayed, examples
+from tests.exec.random_graphs import delayed, examples
 from tests.exec.state.test_handles import through_one
 
 
@@ -879,7 +879,6 @@ def values_of(example: Any, signatures: Any, least: int, runs: int = 2, cpus: in
         scatter(patched, len(signatures))
         with fb.Session(example.graph, cpus=cpus) as sess:
             for fetches, feeds in signatures:
-                channel.clear()
                 values = sess.run(fetches, feeds)
                 found += map(np.copy, [v for v in values if v is not None])
                 spoil(values)
@@ -920,11 +919,12 @@ def test_what_is_asked_for_one_after_the_other(
     example: Any, is_backwards: bool, runs: int, cpus: int
 ) -> None:
     """Whatever reads and writes come later, and in whatever order they were built."""
+    assume(not example.sends)  # Parts of such a step may wait for each other for ever.
     signatures = []
     for fetches, feeds in example.steps:
         ordered = fetches[::-1] if is_backwards else fetches
         for count in range(1, len(ordered) + 1):
-            signatures += [([*example.sends, *ordered[:count]], feeds)] * 2
+            signatures += [(ordered[:count], feeds)] * 2
     found = values_of(example, signatures, 1, runs, cpus)
     expected = values_of(example, signatures, 1 << 30)
     assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]
