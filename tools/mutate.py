@@ -1149,41 +1149,79 @@ CHANGES = (
         (HANDLES,),
     ),
     Change("graph/rewrite/prune.py", "*node.inputs[:place], given", "given", (HANDLES,)),
+    Change("graph/rewrite/growth.py", "(Access.WAIT, Access.STEP)", "()", (GROWTH,)),
+    Change("graph/rewrite/growth.py", "new == len(base.operations) or", "", (GROWTH,)),
     Change(
         "graph/rewrite/growth.py",
-        "return key_touched(operation) not in base.written or _is_read(base, operation)",
-        "return True",
-        (GROWTH,),
-    ),
-    Change("graph/rewrite/growth.py", "len(new) == len(base.operations) or", "", (GROWTH,)),
-    Change(
-        "graph/rewrite/growth.py",
-        "len(new) == len(base.operations) or",
-        "len(new) > 99 or",
-        (GROWTH,),
-    ),
-    Change("graph/rewrite/growth.py", "if operation.control_inputs or", "if", (GROWTH,)),
-    Change(
-        "graph/rewrite/growth.py",
-        "not any(reads.get(key, 0) > first for",
-        "not any(0 for",
+        "new == len(base.operations) or",
+        "new > 99 or",
         (GROWTH,),
     ),
     Change(
-        "graph/rewrite/growth.py", "return owner.key not in base.touched and", "return", (GROWTH,)
+        "graph/rewrite/order_state.py",
+        "if earlier.operation.id > later.operation.id:",
+        "if False:",
+        (GROWTH,),
     ),
-    Change("graph/rewrite/growth.py", " and owner.outputs[0] not in base.feeds", "", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if False:", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if True:", (GROWTH,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "    backward: list[tuple[Node, Node]] = []\n    for key, reading",
+        "    _reach(graph)\n    backward: list[tuple[Node, Node]] = []\n    for key, reading",
+        (GROWTH,),
+    ),
+    Change(
+        "graph/rewrite/order_state.py",
+        "there = [graph.last_write[key]] if key in graph.last_write else []",
+        "there: list[Node] = []",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/order_state.py", "(*first.after, *there)", "first.after", (GROWTH,)),
+    Change("graph/rewrite/order_state.py", "len(graph.bits)", "0", (GROWTH,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "graph.nodes_for(read.operation)",
+        "[read]",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/subgraph.py", " & position.keys()", "", (GROWTH,)),
     Change(
         "exec/plan/schedule.py",
         "graph.nodes[graph.start :] = sorted(graph.new, key=ranks.__getitem__)",
         "pass",
         ("exec/plan/test_schedule.py",),
     ),
-    Change("graph/rewrite/growth.py", "if not base.swept.isdisjoint(", "if () and (", (GROWTH,)),
-    Change("graph/rewrite/cse.py", "if same in graph.swept:", "if False:", (GROWTH,)),
+    Change("graph/rewrite/join_products.py", "graph.waited[p] = (node,)", "pass", (GROWTH,)),
+    Change("graph/rewrite/join_products.py", " or node.number >= 0", "", (GROWTH,)),
+    Change(
+        "graph/rewrite/subgraph.py",
+        "value in self.producer and self.producer[value].number >= 0",
+        "value in self.producer",
+        (GROWTH,),
+    ),
+    Change("graph/rewrite/subgraph.py", "all(tensor.op in self for", "any(True for", (GROWTH,)),
+    Change(
+        "graph/rewrite/growth.py", "_makers(fetched, fed)", "[t.op for t in fetched]", (GROWTH,)
+    ),
+    Change("graph/rewrite/cse.py", "if same in graph.waited:", "if False:", (GROWTH,)),
     Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
-    Change("exec/local/programs.py", "self._growing.remove(found)", "return found", (GROWTH,)),
-    Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
+    Change(
+        "exec/local/programs.py",
+        "            self._growing.remove(base)\n            self._growing.append(base)\n",
+        "            pass\n",
+        (GROWTH,),
+    ),
+    Change("exec/placement/place.py", "if len(there) > 1 or", "if", (GROWTH,)),
+    Change(
+        "exec/placement/place.py", " or number_of[device.name] not in group.feasible", "", (GROWTH,)
+    ),
+    Change(
+        "exec/placement/place.py",
+        "    for group in left.values():",
+        "    for group in ():",
+        (GROWTH,),
+    ),
     Change("graph/rewrite/cse.py", "if same not in constants:", "if False:", (GROWTH,)),
     Change(
         "graph/rewrite/cse.py",
@@ -1206,7 +1244,12 @@ CHANGES = (
         (LAYERED,),
     ),
     Change("graph/rewrite/prune.py", "            node_of[op] = None\n", "", (GROWTH,)),
-    Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "            writes.setdefault(None, []).append(node)\n",
+        "            pass\n",
+        (REWRITE,),
+    ),
     Change(
         "graph/rewrite/order_state.py",
         "if placed in done or _leads_to(write, read, successors):",
@@ -1233,8 +1276,8 @@ CHANGES = (
     ),
     Change(
         "graph/rewrite/order_state.py",
-        "            if order is Order.READS_FIRST:\n",
-        "            if order is not Order.IN_TURN:\n",
+        "elif access is not None and order is Order.READS_FIRST:",
+        "elif access is not None and order is not Order.IN_TURN:",
         (TOUCHES,),
     ),
     Change(
@@ -1263,9 +1306,9 @@ CHANGES = (
         (SHARED_OWNERS,),
     ),
     Change(
-        "graph/rewrite/growth.py",
-        "return owner.key not in base.touched and",
-        "return owner not in base.node_of and",
+        "graph/rewrite/order_state.py",
+        "graph.reads.update({key: [",
+        "graph.reads.update({new[0].operation: [",
         (SHARED_OWNERS,),
     ),
     Change(
@@ -1419,8 +1462,9 @@ CHANGES = (
     ),
     Change(
         "exec/placement/place.py",
-        "            device = before.chosen[old]\n",
-        "            device = devices[0]\n",
+        '            decision = Decision(f"{old.name!r}, from which',
+        "            device = devices[0]\n"
+        '            decision = Decision(f"{old.name!r}, from which',
         (GROWTH,),
     ),
     Change(
@@ -1925,8 +1969,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "base = None if instruments else programs.base_of(signature)",
-        "base = programs.base_of(signature)",
+        "programs.bases_of(signature) if not instruments else ()",
+        "programs.bases_of(signature)",
         (GROWTH,),
     ),
     Change(

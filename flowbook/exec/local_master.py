@@ -8,7 +8,8 @@ what goes on, are `placing.py`, `session_state.py` and `monitor.py`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from flowbook.exec.local.placing import Placing
 from flowbook.exec.local.programs import Kept, Programs
 from flowbook.exec.local.session_state import SessionState
 from flowbook.exec.plan.failure import Failure, StepFailed
-from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.plan.pipeline import Growing, Prepared
 from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.kinds import Closable
@@ -40,6 +41,7 @@ from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhausted
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.rewrite.subgraph import CannotFollow
 
 
 class LocalMaster:
@@ -124,8 +126,8 @@ class LocalMaster:
         with programs.lock:
             found = programs.find(key)
             if found is None:
-                base = None if instruments else programs.base_of(signature)
-                growing = self.placer.grown(signature, base)
+                bases = programs.bases_of(signature) if not instruments else ()
+                growing, base = self._grown(signature, bases)
                 found = _rewritten(growing.prepared, instruments)
                 self.placer.settle(found)
                 begun = programs.kept[base.prepared] if base is not None else None
@@ -136,8 +138,17 @@ class LocalMaster:
                     raise
                 if base is not None and begun is not None:
                     kept.seen = begun.epoch, len(base.prepared.stateful)
-                programs.add(key, found, kept, None if instruments else growing)
+                programs.add(key, found, kept, None if instruments else growing, base)
             return found
+
+    def _grown(
+        self, signature: Signature, bases: Iterable[Growing]
+    ) -> tuple[Growing, Growing | None]:
+        """A signature's program, and what it begins with."""
+        for base in bases:
+            with suppress(CannotFollow):
+                return self.placer.grown(signature, base), base
+        return self.placer.grown(signature, None), None
 
     def _runner(self, prepared: Prepared, begun: Runnable[Any] | None) -> Runnable[Any]:
         for operation in prepared.stateful:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,16 +73,18 @@ class Programs:
         """What there is, the first prepared first."""
         return list(self._prepared.values())
 
-    def base_of(self, signature: Signature) -> Growing | None:
-        """Something prepared that a signature begins with; the latest is the likeliest."""
-        latest = reversed(self._growing)
-        found = next((each for each in latest if each.grows_into(signature)), None)
-        if found is not None:
-            self._growing.remove(found)
-            self._growing.append(found)
-        return found
+    def bases_of(self, signature: Signature) -> Iterator[Growing]:
+        """What a signature may begin with; the latest is the likeliest."""
+        return (each for each in reversed(self._growing) if each.grows_into(signature))
 
-    def add(self, key: Key, prepared: Prepared, kept: Kept, growing: Growing | None) -> None:
+    def add(
+        self,
+        key: Key,
+        prepared: Prepared,
+        kept: Kept,
+        growing: Growing | None,
+        base: Growing | None = None,
+    ) -> None:
         """Keep one more, and make room for it.
 
         Args:
@@ -90,7 +92,11 @@ class Programs:
             prepared: what was prepared for that.
             kept: what runs it.
             growing: of it, if others may begin with it.
+            base: what it begins with.
         """
+        if base is not None:
+            self._growing.remove(base)
+            self._growing.append(base)
         if growing is not None and growing.is_large:
             self._growing.append(growing)
         self.kept[prepared] = kept

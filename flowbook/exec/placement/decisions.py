@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.report import in_seconds
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.rewrite.layered import Table, grown
 
 
 class Settled(NamedTuple):
@@ -78,8 +79,18 @@ class Placement:
     """
 
     default: Device
-    chosen: dict[Operation, Device] = field(default_factory=dict)
-    decisions: dict[Operation, Decision] = field(default_factory=dict)
+    chosen: Table[Operation, Device] = field(default_factory=dict)
+    decisions: Table[Operation, Decision] = field(default_factory=dict)
+
+    def grown(self) -> Placement:
+        """One that begins with this one, and to which more can be added."""
+        return Placement(self.default, grown(self.chosen), grown(self.decisions))
+
+    def put(self, operations: Iterable[Operation], device: Device, decision: Decision) -> None:
+        """Have operations run on a device, those that run nowhere yet."""
+        for operation in operations:
+            self.chosen.setdefault(operation, device)
+            self.decisions.setdefault(operation, decision)
 
     def device_of(self, operation: Operation) -> Device:
         """The device that the operation runs on."""

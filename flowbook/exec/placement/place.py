@@ -22,7 +22,7 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import dtype_not_held, kernel_for
-from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.rewrite.subgraph import CannotFollow, Node, Subgraph
 
 # Nothing is known but what the graph says.
 AS_BUILT = Costs()
@@ -43,8 +43,7 @@ def place(
     Args:
         graph: what runs. A request holds even for an operation that was computed before the run.
         devices: those that there are.
-        before: the placement of what the graph was grown from, which stays; what is new asks for
-            nothing, and is placed alone.
+        before: the placement of what the graph was grown from, which stays.
         settled: what holds already.
         costs: what is known of what operations cost.
         assigning: what chooses among the devices that are feasible.
@@ -54,21 +53,18 @@ def place(
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
             admit no device, naming what rules each out.
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
+        CannotFollow: if what stays would have to be elsewhere.
     """
-    if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, settled, costs)
+    placement = before.grown() if before is not None else Placement(devices[0])
+    groups = groups_of(graph, devices, settled)
+    if len(devices) == 1:
+        for group in groups:
+            placement.put(group.operations, devices[0], Decision(group.because))
+    elif before is not None:
+        _add(graph, devices, groups, placement, costs)
     else:
-        placement = before if before is not None else Placement(devices[0])
-    if before is None:
-        groups = groups_of(graph, devices, settled)
-        if len(devices) == 1:
-            for group in groups:
-                for op in group.operations:
-                    placement.chosen[op] = devices[0]
-                    placement.decisions[op] = Decision(group.because)
-        else:
-            jobs = jobs or jobs_of(graph, [device.kind for device in devices], costs)
-            _decide(graph, devices, groups, placement, costs, assigning, jobs)
+        jobs = jobs or jobs_of(graph, [device.kind for device in devices], costs)
+        _decide(graph, devices, groups, placement, costs, assigning, jobs)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -117,22 +113,18 @@ def _decide(
         }
         ruled_out = {**group.ruled_out, **full} if full else group.ruled_out
         decision = Decision(group.because, told, ruled_out, is_first)
-        for op in group.operations:
-            placement.chosen[op] = device
-            placement.decisions[op] = decision
+        placement.put(group.operations, device, decision)
 
 
-def _grown(
+def _add(
     graph: Subgraph,
     devices: Sequence[Device],
-    before: Placement,
-    settled: Settled,
+    groups: Sequence[Group],
+    placement: Placement,
     costs: Costs,
-) -> Placement:
-    """A placement and what is new, each group where it would end first once its inputs are made."""
-    placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
-    found = groups_of(graph, devices, settled)
-    groups = {op: group for group in found for op in group.operations}
+) -> None:
+    """Place what is new, each group where it would end first once its inputs are made."""
+    group_of = {op: number for number, group in enumerate(groups) for op in group.operations}
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}
 
@@ -146,22 +138,26 @@ def _grown(
                 arrivals.append(transfer(size, at, device))
         return max(arrivals) + costs.seconds(node, devices[device].kind)
 
+    left = dict(enumerate(groups))
     for node in graph.new:
-        if node.operation in placement.chosen:
-            continue
-        group = groups[node.operation]
-        old = next((op for op in group.operations if op in before.chosen), None)
-        if old is not None:
-            device = before.chosen[old]
+        group = left.pop(group_of[node.operation], None)
+        if group is None:
+            continue  # It is where others are that it cannot part from.
+        there = {placement.chosen[op]: op for op in group.operations if op in placement.chosen}
+        if there:
+            device, old = next(iter(there.items()))
+            if len(there) > 1 or number_of[device.name] not in group.feasible:
+                raise CannotFollow
             decision = Decision(f"{old.name!r}, from which it cannot part, runs there")
         else:
             ends = {devices[i].name: end_on(node, i) for i in group.feasible}
             device = devices[number_of[min(ends, key=ends.__getitem__)]]
             decision = Decision(group.because, {} if group.because else ends, group.ruled_out)
-        for op in group.operations:
-            placement.chosen.setdefault(op, device)
-            placement.decisions.setdefault(op, decision)
-    return placement
+        placement.put(group.operations, device, decision)
+    # What was computed before the run.
+    for group in left.values():
+        decision = Decision(group.because, {}, group.ruled_out)
+        placement.put(group.operations, devices[group.feasible[0]], decision)
 
 
 def _has_resource(operation: Operation) -> bool:

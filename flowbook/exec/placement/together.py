@@ -63,8 +63,7 @@ def inseparable(graph: Subgraph, homes: Collection[ResourceKey]) -> Groups:
         graph: what runs.
         homes: the resources that live on some device already.
     """
-    # What a graph grows by asks for nothing.
-    together = colocated(graph.asking) if not graph.start else Groups()
+    together = colocated(graph.asking)
     producer = graph.producer
     owners: dict[ResourceKey | None, Operation] = {}
     for node in graph.new:

@@ -130,6 +130,7 @@ def grow(
 
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
+        CannotFollow: if what is new would change what it is to begin with.
     """
     fetches, _, feeds, _ = signature
     before = base.prepared if base is not None else None

@@ -56,7 +56,7 @@ def is_there(graph: Subgraph, node: Node) -> bool:
         return False
     meaning = _meaning(node)
     same = graph.equal.get(meaning, alike)
-    return same not in graph.swept and _meaning(same) == meaning
+    return same not in graph.waited and _meaning(same) == meaning
 
 
 def _first(graph: Subgraph, alike: Node, node: Node) -> Node:
@@ -64,7 +64,7 @@ def _first(graph: Subgraph, alike: Node, node: Node) -> Node:
     first, meaning = graph.equal, _meaning(node)
     first.setdefault(_meaning(alike), alike)
     same = first.setdefault(meaning, node)
-    if same in graph.swept:
+    if same in graph.waited:
         same = first[meaning] = node
     return same
 

@@ -41,12 +41,16 @@ def join_products(graph: Subgraph) -> None:
             for p in products:
                 if p is not None:
                     node.joined += (p.operation,)
+                    graph.waited[p] = (node,)
                     graph.went[p.operation] = f"joined into the sum {node.operation.name!r}"
 
 
 def _pays(node: Node) -> bool:
-    """Whether a node is a product of matrices, each of them smaller than it."""
-    if node.op_def is not matmul_op or node.after or node.behind:
+    """Whether a node is a product of matrices, each of them smaller than it.
+
+    What a graph was grown from is computed in any case.
+    """
+    if node.op_def is not matmul_op or node.after or node.behind or node.number >= 0:
         return False
     return is_larger_than_factors(node.operation)
 

@@ -12,6 +12,8 @@ ended, or is dead. It joins what is in one frame. What is in an inner one is mea
 enters that, or by all that leaves it; `while_loop` sees to it that this is enough. A path through a
 branch that is not taken, or a loop that does not go round, holds nobody up: where only such paths
 lead from a write to a read, an edge does.
+
+Where a graph has grown, what is there keeps its edges. What is new waits for it, or cannot follow.
 """
 
 from __future__ import annotations
@@ -25,45 +27,70 @@ from flowbook.graph.model.context import Frame, frame_of, runs_in
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.touch import Access, Order
-from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.rewrite.cse import is_there
+from flowbook.graph.rewrite.subgraph import CannotFollow, Node, Subgraph
+
+# What is done to each resource, by its key; of None, what is done outside the graph.
+Touching = dict[ResourceKey | None, list[Node]]
 
 
 def order_state(graph: Subgraph) -> None:
-    """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them."""
+    """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them.
+
+    Raises:
+        CannotFollow: if one would lead to what the graph begins with.
+    """
     if not graph.touching:
         return
-    writes: dict[ResourceKey, list[Node]] = {}
-    reads: dict[ResourceKey, list[Node]] = {}
-    turns: dict[ResourceKey, list[Node]] = {}
-    outside: list[Node] = []
+    writes: Touching = {}
+    reads: Touching = {}
+    turns: Touching = {}
     for node in graph.touching:
-        access, key = node.op_def.access, node.key
+        access, order = node.op_def.access, node.order
         if access is Access.OUTSIDE:
-            outside.append(node)
-        elif access is not None and key is not None:
-            order = node.order
-            if order is Order.READS_FIRST:
-                touching = writes if access is Access.WRITE else reads
-                touching.setdefault(key, []).append(node)
-            elif order is Order.IN_TURN:
-                turns.setdefault(key, []).append(node)
-    graph.touched |= {node.key for node in graph.touching if node.key is not None}
-    graph.written |= writes.keys()
+            writes.setdefault(None, []).append(node)
+        elif access is not None and order is Order.READS_FIRST:
+            touching = writes if access is Access.WRITE else reads
+            touching.setdefault(node.key, []).append(node)
+        elif access is not None and order is Order.IN_TURN:
+            turns.setdefault(node.key, []).append(node)
+    new = [write for key, chained in writes.items() if key is not None for write in chained]
+    graph.bits.update({write: 1 << i for i, write in enumerate(new, len(graph.bits))})
     if graph.is_routed or turns:
-        _Frames(graph).order(outside, writes, reads, turns)
+        _Frames(graph).order(writes, reads, turns)
+    else:
+        _order(graph, writes, reads)
+    graph.last_write.update({key: chained[-1] for key, chained in writes.items()})
+    graph.reads.update({key: [*graph.reads.get(key, ()), *new] for key, new in reads.items()})
+
+
+def _order(graph: Subgraph, writes: Touching, reads: Touching) -> None:
+    """Add the edges where nothing branches."""
+    chains: Touching = {}
+    for key in {**writes, **reads}:
+        there = [graph.last_write[key]] if key in graph.last_write else []
+        chains[key] = [*there, *writes.get(key, ())]
+        for earlier, later in itertools.pairwise(chains[key]):
+            if earlier.operation.id > later.operation.id:
+                raise CannotFollow
+            later.after += (earlier,)
+    if not graph.bits:
         return
-    _chain(outside)
-    if not writes:
-        return
-    for chained in writes.values():
-        _chain(chained)
-    bits = {w: 1 << i for i, w in enumerate(w for chained in writes.values() for w in chained)}
-    reaching = _reaching(graph, bits)
+    _reach(graph)
+    for key, (first, *_) in writes.items():
+        there = [n for read in graph.reads.get(key, ()) for n in graph.nodes_for(read.operation)]
+        first.after = tuple(dict.fromkeys((*first.after, *there)))
     backward: list[tuple[Node, Node]] = []
-    for key, chained in writes.items():
-        for read in reads.get(key, ()):
-            seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
+    for key, reading in reads.items():
+        chained = chains[key]
+        for read in reading:
+            reached = graph.reached.get(read, 0)
+            seen = [i for i, w in enumerate(chained) if reached & graph.bits[w]]
             for write in chained[seen[-1] + 1 if seen else 0 :]:
+                if write.number >= 0:
+                    if not is_there(graph, read):
+                        raise CannotFollow
+                    break  # What it is merged into is read before the write.
                 if read.operation.id < write.operation.id:
                     write.after += (read,)
                     break  # The later ones follow this one.
@@ -73,27 +100,20 @@ def order_state(graph: Subgraph) -> None:
         graph.sort(lambda node: node.operation.id)
 
 
-def _chain(nodes: list[Node]) -> None:
-    for earlier, later in itertools.pairwise(nodes):
-        later.after += (earlier,)
-
-
-def _reaching(graph: Subgraph, bits: dict[Node, int]) -> dict[Node, int]:
-    """For every node the new writes that it surely runs after, as bits; others are left out."""
-    reaching: dict[Node, int] = {}
-    producer = graph.producer
+def _reach(graph: Subgraph) -> None:
+    """Find which writes each new node surely runs after."""
+    bits, reached, producer = graph.bits, graph.reached, graph.producer
     for node in graph.new:
         found = bits.get(node, 0)
         if node.inputs:
             # A Merge may run after any of those that it takes from alone.
             join = and_ if node.op_def.fires_on_any else or_
-            sources = [reaching.get(producer[v], 0) if v in producer else 0 for v in node.inputs]
+            sources = [reached.get(producer[v], 0) if v in producer else 0 for v in node.inputs]
             found |= functools.reduce(join, sources)
         for other in (*node.after, *node.behind):
-            found |= reaching.get(other, 0)
+            found |= reached.get(other, 0)
         if found:
-            reaching[node] = found
-    return reaching
+            reached[node] = found
 
 
 def _insert_backward(graph: Subgraph, edges: list[tuple[Node, Node]]) -> None:
@@ -129,9 +149,9 @@ def _leads_to(start: Node, goal: Node, successors: dict[Node, list[Node]]) -> bo
 
 
 def _successors(graph: Subgraph) -> dict[Node, list[Node]]:
-    """For every node those that take something of it, or wait for it."""
+    """For every node the new ones that take something of it, or wait for it."""
     successors: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
+    for node in graph.new:
         for value in node.inputs:
             if value in graph.producer:
                 successors.setdefault(graph.producer[value], []).append(node)
@@ -162,22 +182,22 @@ class _Frames:
 
     def order(
         self,
-        outside: list[Node],
-        writes: dict[ResourceKey, list[Node]],
-        reads: dict[ResourceKey, list[Node]],
-        turns: dict[ResourceKey, list[Node]],
+        writes: Touching,
+        reads: Touching,
+        turns: Touching,
     ) -> None:
         """Add the edges, and bring the nodes into an order that obeys them."""
-        for chained in (outside, *writes.values()):
+        for chained in writes.values():
             for earlier, later in itertools.pairwise(chained):
                 self._put_before([earlier], later)
         for touching in turns.values():
             self._take_turns(self._held(touching))
+        bits, reached = self._graph.bits, self._graph.reached
+        if bits:
+            _reach(self._graph)
         for key, chained in writes.items():
-            bits = {write: 1 << i for i, write in enumerate(chained)}
-            reaching = _reaching(self._graph, bits)
             for read in reads.get(key, ()):
-                seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
+                seen = [i for i, w in enumerate(chained) if reached.get(read, 0) & bits[w]]
                 behind: Node | None = None
                 for write in chained[seen[-1] + 1 if seen else 0 :]:
                     if self._put_before([read], write):

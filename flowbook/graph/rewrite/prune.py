@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 
 from flowbook.graph.model.context import Context, frame_of, runs_in
@@ -41,8 +41,7 @@ def prune(
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
     _check_frames(fetches, targets, feeds)
-    known = base.node_of if base is not None else ()
-    operations = closure(fetches, targets, fed, fed_variables, known)
+    operations = closure(fetches, targets, fed, fed_variables, base)
     if base is None:
         values: Table[Tensor, int] = {tensor: place for place, tensor in enumerate(feeds)}
         graph = Subgraph([], list(feeds), [], [], [], count=len(feeds), values=values)
@@ -146,7 +145,7 @@ def closure(
     targets: Sequence[Operation],
     fed: set[Tensor],
     fed_variables: set[Tensor],
-    known: Container[Operation] = (),
+    base: Subgraph | None = None,
 ) -> list[Operation]:
     """All operations needed, in the order of their construction, which is topological.
 
@@ -155,7 +154,7 @@ def closure(
         targets: operations to run.
         fed: tensors whose values are given.
         fed_variables: those of them that are variables' handles.
-        known: operations that are left out, with all that they need.
+        base: its operations are left out, but for those whose values are gone.
     """
     seen: set[Operation] = set()
     found: list[Operation] = []
@@ -173,7 +172,7 @@ def closure(
         reach(tensor)
     while stack:
         op = stack.pop()
-        if op in seen or op in known:
+        if op in seen or (base is not None and op in base):
             continue
         seen.add(op)
         op_def = op.op_def

@@ -26,6 +26,10 @@ from flowbook.graph.model.touch import Order, resource_kind
 from flowbook.graph.rewrite.layered import Table, grown
 
 
+class CannotFollow(Exception):
+    """What is new would change what a subgraph begins with: it has to be prepared as a whole."""
+
+
 class Node:
     """One operation of a pruned graph.
 
@@ -104,7 +108,7 @@ class Subgraph:
         operations: all operations that are needed, before any rewriting.
         stateful: those of them that own or touch something.
         touching: the nodes of those that are new.
-        asking: those operations that ask for a device, or to be beside others.
+        asking: the new operations that ask for a device, or to be beside others.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -121,12 +125,14 @@ class Subgraph:
         waited: likewise, for such a node those that its control successors wait for.
         takers: the first node of each type that takes the same values (`cse.py`).
         equal: of the nodes that share these with another one, the first of each meaning.
-        swept: the nodes that were dropped as nothing needed them any more.
         is_routed: whether there are loops or branches in it.
         alike: the first small constant of each meaning; it may not be there any more.
         compared: how many constants have been compared with others.
-        touched: the keys of what its nodes own or touch (`order_state.py`).
-        written: the keys of what its nodes write to.
+        last_write: the last node that writes to each resource, by its key; for None, the last that
+            acts outside the graph (`order_state.py`).
+        reads: what reads each resource.
+        bits: a bit for each write.
+        reached: the writes that each node surely runs after, as bits; others are left out.
     """
 
     operations: list[Operation]
@@ -148,12 +154,13 @@ class Subgraph:
     waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
     takers: Table[Any, Node] = field(default_factory=dict)
     equal: Table[Any, Node] = field(default_factory=dict)
-    swept: frozenset[Node] = frozenset()
     is_routed: bool = False
     alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
-    touched: frozenset[ResourceKey] = frozenset()
-    written: frozenset[ResourceKey] = frozenset()
+    last_write: Table[ResourceKey | None, Node] = field(default_factory=dict)
+    reads: Table[ResourceKey | None, list[Node]] = field(default_factory=dict)
+    bits: Table[Node, int] = field(default_factory=dict)
+    reached: Table[Node, int] = field(default_factory=dict)
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
@@ -169,25 +176,41 @@ class Subgraph:
             start=len(self.nodes),
             count=self.count,
             stateful=self.stateful.copy(),
-            asking=self.asking.copy(),
             values=grown(self.values),
             node_of=grown(self.node_of),
             instead=grown(self.instead),
             waited=grown(self.waited),
             takers=grown(self.takers),
             equal=grown(self.equal),
-            swept=self.swept,
             is_routed=self.is_routed,
             alike=grown(self.alike),
             compared=len(self.constants),
-            touched=self.touched,
-            written=self.written,
+            last_write=grown(self.last_write),
+            reads=grown(self.reads),
+            bits=grown(self.bits),
+            reached=grown(self.reached),
         )
 
     @property
     def new(self) -> list[Node]:
         """The nodes that the passes have not gone through."""
         return self.nodes[self.start :] if self.start else self.nodes
+
+    def __contains__(self, operation: Operation) -> bool:
+        """Whether an operation is needed, and what it gives is there for others to take.
+
+        This is asked of a subgraph of which a plan was made.
+        """
+        stands_for = operation.op_def.stands_for
+        if stands_for is not None:
+            return all(tensor.op in self for tensor in stands_for(operation).results)
+        given = operation.outputs
+        return operation in self.node_of and all(self._is_there(self.value_of(t)) for t in given)
+
+    def _is_there(self, value: int) -> bool:
+        if value < len(self.feeds) or value in self.constants:
+            return True
+        return value in self.producer and self.producer[value].number >= 0
 
     def value_of(self, tensor: Tensor) -> int:
         """The value that a tensor has after what passes have done."""
@@ -244,7 +267,6 @@ class Subgraph:
     def sweep(self) -> None:
         """Drop new nodes and constants that nothing needs any more."""
         needed: list[Node] = []
-        swept: list[Node] = []
         values: set[int] = set(self.fetches)
         wanted = set(self.targets)
         for node in reversed(self.new):
@@ -254,27 +276,23 @@ class Subgraph:
                 values.update(node.inputs)
                 if node.after or node.behind:
                     wanted.update(node.after, node.behind)
-            else:
-                swept.append(node)
-        if swept:
-            self.swept = self.swept.union(swept)
-            self.nodes[self.start :] = reversed(needed)
+        self.nodes[self.start :] = reversed(needed)
         if self.constants and not self.start:
             self.constants = {v: c for v, c in self.constants.items() if v in values}
 
     def sort(self, priority: Callable[[Node], Any]) -> None:
-        """Bring the nodes into the topological order in which smaller priorities come first."""
+        """Bring new nodes into the topological order in which smaller priorities come first."""
+        position = {node: index for index, node in enumerate(self.new)}
         waiting: dict[Node, int] = {}
         successors: dict[Node, list[Node]] = {}
         ready: list[tuple[Any, int, Node]] = []
-        for index, node in enumerate(self.nodes):
-            before = {*self.producers(node), *node.after, *node.behind}
+        for node, index in position.items():
+            before = {*self.producers(node), *node.after, *node.behind} & position.keys()
             waiting[node] = len(before)
             for other in before:
                 successors.setdefault(other, []).append(node)
             if not before:
                 ready.append((priority(node), index, node))
-        position = {node: index for index, node in enumerate(self.nodes)}
         heapq.heapify(ready)
         order: list[Node] = []
         while ready:
@@ -284,7 +302,7 @@ class Subgraph:
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, (priority(other), position[other], other))
-        self.nodes = order
+        self.nodes[self.start :] = order
 
 
 def _standing(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
@@ -17,6 +17,8 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.local import placing, programs
 from flowbook.exec.plan import pipeline
 from flowbook.graph.ops.state.variables import assign_op
+from tests.exec.engine.test_executors_agree import spoil
+from tests.exec.engine.test_joint import scatter
 from tests.exec.random_graphs import delayed, examples
 from tests.exec.state.test_handles import through_one
 
@@ -178,6 +180,74 @@ def test_what_is_new_goes_where_its_inputs_are(prepared: list[int]) -> None:
     assert prepared[-1] == 1
 
 
+def devices_of(sess: fb.Session, *tensors: Any) -> list[str]:
+    """The devices that the latest program has tensors made on."""
+    placement = sess._master._programs.all[-1].placement
+    return [placement.device_of(tensor.op).name.rpartition("device:")[2] for tensor in tensors]
+
+
+@pytest.mark.parametrize("devices", [["cpu:0"], ["cpu:0", "cpu:1"], ["cpu:0", "simulated:0"]])
+def test_what_asks_for_a_device_is_prepared_alone(prepared: list[int], devices: list[str]) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    with fb.device(devices[-1]):
+        y = chain(x)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    with fb.Session(devices=devices) as sess:
+        sess.run(y, feeds)
+        with fb.device(devices[-1]):
+            there = y + 1.0
+        with fb.device("cpu:0"):
+            here = y * 2.0
+        with fb.device(devices[-1]):
+            known = fb.exp([0.0, 0.0])
+        with fb.colocate_with(y.op):
+            beside = fb.negative(y)
+        for _ in range(3):
+            found = sess.run([y, there, here + known, beside], feeds)
+            assert [v.tolist() for v in found] == [[1, 2], [2, 3], [3, 5], [-1, -2]]
+        assert devices_of(sess, y, there, here, known, beside) == [
+            devices[-1],
+            devices[-1],
+            "cpu:0",
+            devices[-1],
+            devices[-1],
+        ]
+        assert max(prepared[1:]) < 10
+        with fb.device("gpu:0"):
+            nowhere = fb.negative(y), y + fb.exp([0.0, 0.0])
+        for each in nowhere:
+            with pytest.raises(fb.errors.InvalidArgumentError, match="none of the devices"):
+                sess.run([y, each], feeds)
+    with fb.Session(devices=devices, soft_placement=True) as sess:
+        assert sess.run([y, nowhere[0]], feeds)[1].tolist() == [-1.0, -2.0]
+
+
+@pytest.mark.parametrize("case", ["elsewhere", "apart"])
+def test_what_would_have_to_move_is_placed_anew(prepared: list[int], case: str) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = chain(x)
+    other = chain(x * 1.0)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    with fb.Session(cpus=2) as sess:
+        with pytest.MonkeyPatch.context() as patched:
+            scatter(patched, 3)
+            sess.run([y, other], feeds)
+        first, second = devices_of(sess, y, other)
+        assert first != second
+        match case:
+            case "elsewhere":
+                with fb.colocate_with(y.op), fb.device(second):
+                    new = fb.negative(y)
+            case "apart":
+                with fb.colocate_with(y.op), fb.colocate_with(other.op):
+                    new = y - other - y
+        assert sess.run([y, other, new], feeds)[2].tolist() == [-1.0, -2.0]
+        found = devices_of(sess, y, other, new)
+        assert found[0] == found[2]
+        assert found[2] == (second if case == "elsewhere" else found[1])
+        assert max(prepared[1:]) > 10
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_one_operation_more_on_the_loss_of_a_training(
     sess: fb.Session, prepared: list[int], beside: bool
@@ -293,7 +363,7 @@ def test_a_new_operation_may_read_as_what_is_there_does_before_a_write(
         found, _, _ = sess.run([seen, loss, train], feeds)
         expected = {"value": before, "rows": before[:1], "after": sess.run(W)}[case]
         assert found == expected.max(), turn
-    assert (max(prepared) > 10) is (case == "after")
+    assert max(prepared) < 10
 
 
 @pytest.mark.parametrize("is_small", [True, False])
@@ -311,102 +381,304 @@ def test_what_is_looked_at_meanwhile_does_not_cost_what_others_begin_with(
     assert prepared == [1]
 
 
-@pytest.mark.parametrize("how", ["built again", "waited for", "run"])
-def test_what_was_joined_with_others_is_made_anew(
-    sess: fb.Session, prepared: list[int], how: str
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("how", ["built again", "waited for", "run", "fetched"])
+def test_what_was_joined_with_others(
+    sess: fb.Session, prepared: list[int], how: str, waits: bool
 ) -> None:
-    """Products of which one sum was made are there no longer, for nobody."""
+    """Who waits for a product that is part of a sum waits for that; who takes it has it made."""
     columns = [fb.placeholder(fb.float32, [2, 50]) for _ in range(3)]
     products = [fb.matmul(each, each, transpose_a=True) for each in columns]
     total = fb.add_n(products)
     y = chain(columns[0])
     feeds = {each: np.ones((2, 50), np.float32) for each in columns}
-    sess.run([total, y], feeds)
+    given: list[Any] = [total, y, delayed(y)[0]] if waits else [total, y]
+    sess.run(given, feeds)
+    (whole,) = prepared
     assert sess._master._programs.all[-1].went[products[0].op].startswith("joined")
-    fetches: list[Any] = [total, y]
+    new: Any
     match how:
         case "built again":
-            fetches.append(fb.matmul(columns[0], columns[0], transpose_a=True) + 1.0)
+            new, expected = fb.matmul(columns[0], columns[0], transpose_a=True) + 1.0, 3.0
         case "waited for":
             with fb.control_dependencies([products[0].op]):
-                fetches.append(fb.reduce_sum(y) * 0.0 + 3.0)
+                new, expected = fb.reduce_sum(y) * 0.0 + 3.0, 3.0
         case "run":
-            fetches.append(products[0].op)
+            new, expected = products[0].op, None
+        case "fetched":
+            new, expected = products[0], 2.0
     for _ in range(3):
-        found = sess.run(fetches, feeds)
+        found = sess.run([*given, new], feeds)
         assert (found[0] == 6.0).all()
-        assert found[2] is None if how == "run" else (found[2] == 3.0).all()
+        assert found[-1] is None if expected is None else (found[-1] == expected).all()
+    assert prepared[0] == whole
+    assert sum(prepared[1:]) < 8
+
+
+def test_what_a_kept_call_gives_is_there(sess: fb.Session, prepared: list[int]) -> None:
+    doubled = fb.function(lambda x: (chain(x + x), chain(x)), inline=False)
+    x = fb.placeholder(fb.float32, [2])
+    y, other = doubled(x)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    assert sess.run(y, feeds).tolist() == [2.0, 4.0]
+    prepared.clear()
+    assert sess.run(y + 1.0, feeds).tolist() == [3.0, 5.0]
+    # Of its other result nothing has run.
+    assert [each.tolist() for each in sess.run([y, other], feeds)] == [[2.0, 4.0], [1.0, 2.0]]
+    with fb.control_dependencies([y.op]):
+        later = fb.negative(other)
+    assert sess.run([y, other, later], feeds)[2].tolist() == [-1.0, -2.0]
+    assert prepared == [3, 41, 2]
+
+
+@pytest.mark.parametrize("acts", [False, True])
+def test_a_new_call_is_what_it_stands_for(
+    sess: fb.Session, prepared: list[int], acts: bool
+) -> None:
+    """A function that writes, or reads what is written, is no more and no less than a copy."""
+    W, other = fb.Variable(1.0), fb.Variable(1.0)
+    x = fb.placeholder(fb.float32, [])
+    y = chain(x * other)
+    added = fb.assign_add(W, y)
+
+    def body(value: Any) -> Any:
+        with fb.control_dependencies([fb.assign_add(other, value)] if acts else []):
+            return value * W
+
+    called = fb.function(body, inline=False)
+    squared = fb.function(lambda value: value * value, inline=False)
+    feeds = {x: 3.0}
+    assert sess.run([y, added], feeds) == [3.0, 4.0]
+    prepared.clear()
+    assert sess.run([y, added, squared(y)], feeds) == [3.0, 7.0, 9.0]
+    assert prepared == [2]
+    assert sess.run([y, added, called(y)], feeds) == [3.0, 10.0, 21.0]
+    assert sess.run(other) == (4.0 if acts else 1.0)
+    with fb.control_dependencies([called(0.5).op]):
+        waits = fb.negative(y)
+    found = sess.run([y, added, waits], feeds)
+    assert found == ([12.0, 22.0, -12.0] if acts else [3.0, 13.0, -3.0])
+    assert sess.run(other) == (4.5 if acts else 1.0)
+
+
+def test_products_that_are_there_are_added_up(sess: fb.Session, prepared: list[int]) -> None:
+    """They are computed in any case, and joined into no sum."""
+    columns = [fb.placeholder(fb.float32, [2, 50]) for _ in range(3)]
+    products = [fb.matmul(each, each, transpose_a=True) for each in columns]
+    y = chain(columns[0])
+    feeds = {each: np.ones((2, 50), np.float32) for each in columns}
+    sess.run([*products, y], feeds)
+    total = fb.add_n(products)
+    for _ in range(3):
+        assert (sess.run([total, y], feeds)[0] == 6.0).all()
+    assert prepared[1:] == [1]
+    assert not sess._master._programs.all[-1].went.keys() & {each.op for each in products}
 
 
 @pytest.mark.parametrize(
     "case",
     [
         "read",
-        "write",
-        "handed on",
-        "late read",
-        "fed",
+        "earlier write",
+        "earlier effect",
+        "crossing",
         "other feeds",
         "part",
         "late",
-        "settled",
-        "device",
     ],
 )
 def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case: str) -> None:
-    variable = fb.Variable([1.0, 1.0])
-    x = fb.placeholder_with_default(fb.constant([1.0, 2.0]), [2])
+    """All that it was, and more, but for the case in question."""
+    variable, other = fb.Variable([1.0, 1.0]), fb.Variable([2.0, 3.0])
+    x = fb.placeholder(fb.float32, [2])
     y = chain(x)
-    other = fb.negative(chain(x, 2))
+    more = fb.negative(chain(x, 2))
     feeds: dict[Any, Any] = {x: np.array([1.0, 2.0], np.float32)}
-    fetched: Any = y
-    if case == "part":
-        fetched = [y, other]
-    if case == "read":
-        fetched = [y, fb.assign_add(variable, y)]
-    if case in ("write", "handed on"):
-        fetched = [y, chain(variable, 1)]
-    if case == "fed":
-        feeds[variable] = [5.0, 5.0]
-    if case == "settled":
-        y = fetched = chain(fb.rank(x), 12)
-    sess.run(fetched, feeds)
-    new = fb.add(y, 1) if case == "settled" else fb.add(y, 1.0)
+    new: Any = fb.add(y, 1.0)
+    fetched: list[Any] = [y]
+    noted: list[str] = []
     match case:
         case "read":
             # It sees the value from before the write that is there already.
-            new = new + variable
-        case "write" | "fed":
+            fetched, new = [y, fb.assign_add(variable, y)], new + variable
+        case "earlier write":
             new = fb.assign(variable, new)
-        case "handed on":
-            typed = {"dtype": variable.dtype, "shape": variable.shape}
-            new = assign_op(through_one(variable), new, **typed)
-        case "late read":
-            # It sees the value from before the write, which was built first.
-            new = fb.assign_add(variable, new), fb.gather(variable, [0, 1])
-        case "other feeds":
-            feeds[other] = feeds[x]
-        case "settled":
-            new = fb.reduce_sum(fb.ones([2, 3]), fb.rank(x) - 1) + fb.cast(y, fb.float32)
-        case "device":
-            with fb.device("cpu:0"):
-                new = fb.negative(y)
+            fetched = [y, fb.assign_add(variable, y)]
+        case "earlier effect":
+            new = fb.py_func(lambda: noted.append("first"), [], [])
+            fetched = [y, fb.py_func(lambda: noted.append("second"), [], [])]
+        case "crossing":
+            # What is there is read before it is written, but for an order that new ones bring.
+            with fb.control_dependencies([fb.assign_add(variable, [1.0, 1.0])]):
+                new = other + 0.0
+            with fb.control_dependencies([fb.assign(other, [0.0, 0.0])]):
+                fetched = [y, variable + 0.0]
+        case "part":
+            fetched = [y, more]
+    sess.run(fetched, feeds)
+    sess.reset()
+    if case == "other feeds":
+        feeds[more] = feeds[x]
     prepared.clear()
+    noted.clear()
     if case == "late":
         step = sess.partial_run([new], [x])
-        step.run([new], feeds)
-    elif case == "read":
-        # The same write, and a read of what it writes.
-        before = sess.run(variable)
-        found, _ = sess.run([new, fetched[1]], feeds)
-        np.testing.assert_array_equal(found, np.array([2.0, 3.0]) + before)
-    elif case == "late read":
-        found, seen = sess.run(new, feeds)
-        assert (found.tolist(), seen.tolist()) == ([3.0, 4.0], [1.0, 1.0])
+        found = step.run([new], feeds)
     else:
-        # All that it was, and more, but for the case in question.
-        sess.run([new, fetched] if case in ("write", "handed on", "fed") else new, feeds)
+        found = sess.run([new, *(fetched if case != "part" else [y])], feeds)
+    match case:
+        case "read":
+            np.testing.assert_array_equal(found[0], [3.0, 4.0])
+        case "earlier write":
+            np.testing.assert_array_equal(found[2], [3.0, 5.0])
+        case "earlier effect":
+            assert noted == ["first", "second"]
+        case "crossing":
+            np.testing.assert_array_equal(found[0], [2.0, 3.0])
+            np.testing.assert_array_equal(found[2], [2.0, 2.0])
+        case _:
+            np.testing.assert_array_equal(found[0], [2.0, 3.0])
     assert max(prepared) > 10
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "value",
+        "rows",
+        "table",
+        "handed on",
+        "late read",
+        "read after",
+        "again",
+        "between",
+        "is there",
+        "fed",
+    ],
+)
+def test_what_was_read_is_written_after_that(prepared: list[int], case: str, cpus: int) -> None:
+    """A new write goes after all that is there."""
+    W = fb.Variable([[1.0, 2.0], [3.0, 4.0]], name="W")
+    table = fb.lookup.MutableHashTable(fb.string, fb.float32, default_value=1.0)
+    x = fb.placeholder(fb.float32, [2])
+    ones = np.ones((2, 2), np.float32)
+    seen: Any = W + 0.0
+    before: list[Any] = []
+    if case == "table":
+        seen = table.lookup(["key"])
+    if case == "rows":
+        seen = fb.gather(W, [1])
+    if case in ("again", "between"):
+        before = [fb.assign_add(W, ones)]
+    y = chain(x * fb.reduce_sum(seen))
+    feeds: dict[Any, Any] = {x: [1.0, 1.0]}
+    if case == "fed":
+        feeds[W] = 5.0 * ones
+    with fb.Session(cpus=cpus) as sess:
+        # For every step the value from before it, and what it adds.
+        values = sess.run(W)
+        sess.run([y, seen, W, *before], feeds)
+        sess.reset()
+        prepared.clear()
+        new: list[Any] = [fb.assign_add(W, ones)]
+        match case:
+            case "rows":
+                new = [fb.scatter_add(W, [1], ones[:1])]
+            case "table":
+                new = [table.insert(["key"], fb.reduce_max(y, keepdims=True))]
+            case "handed on":
+                typed = {"dtype": W.dtype, "shape": W.shape}
+                new = [assign_op(through_one(W), seen + ones, **typed)]
+            case "late read":
+                new.append(fb.gather(W, [0]))
+            case "read after":
+                with fb.control_dependencies(new):
+                    new.append(W * 1.0)
+            case "between":
+                with fb.control_dependencies(before):
+                    new.append(W * 1.0)
+            case "is there":
+                new.append(fb.is_variable_initialized(W))
+        for turn in range(3):
+            found = sess.run([y, seen, W, *before, *new], feeds)
+            start = values + turn * ones * (2.0 if before else 1.0)
+            held = feeds.get(W, start)
+            total = held.sum()
+            match case:
+                case "rows":
+                    start = held = values + turn * np.array([[0.0], [1.0]], np.float32)
+                    total = held[1].sum()
+                    np.testing.assert_array_equal(found[1], held[1:])
+                case "table":
+                    # The maximum is what was found.
+                    total = 1.0
+                    start = held = values
+                case "late read":
+                    np.testing.assert_array_equal(found[-1], held[:1])
+                case "read after" | "between":
+                    np.testing.assert_array_equal(found[-1], held + ones)
+                case "is there":
+                    assert found[-1]
+            np.testing.assert_array_equal(found[0], [total, total])
+            np.testing.assert_array_equal(found[2], held)
+            # It is the caller's own, whoever writes later.
+            found[2][...] = np.nan
+        assert max(prepared) < 10
+        np.testing.assert_array_equal(np.isnan(sess.run(W)), np.zeros((2, 2)))
+
+
+def test_a_new_write_waits_for_reads_that_wait(sess: fb.Session, prepared: list[int]) -> None:
+    W = fb.Variable(5.0)
+    x = fb.placeholder(fb.float32, [])
+    more, _ = delayed(x)
+    with fb.control_dependencies([more]):
+        late = [W + 0.0, W * 2.0]
+    fetched = [chain(x), *late]
+    assert sess.run(fetched, {x: 3.0}) == [3.0, 5.0, 10.0]
+    prepared.clear()
+    written = fb.assign_add(W, 1.0)
+    for turn in range(3):
+        found = sess.run([*fetched, written], {x: 3.0}, timeout=30)
+        assert found == [3.0, 5.0 + turn, 10.0 + 2 * turn, 6.0 + turn]
+    assert max(prepared) < 10
+
+
+def test_what_lets_go_of_a_mutex_is_prepared_with_what_holds_it(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    total, seen = fb.Variable(1.0), fb.Variable(5.0)
+    x = fb.placeholder(fb.float32, [])
+    inside: list[Any] = []
+
+    def section() -> Any:
+        inside.append(fb.assign_add(total, 1.0))
+        return inside[0]
+
+    ends = fb.Mutex().execute(section)
+    more, _ = delayed(x)
+    with fb.control_dependencies([more]):
+        late = seen + 0.0
+    fetched = [chain(x), inside[0], late]
+    assert sess.run(fetched, {x: 3.0}) == [3.0, 2.0, 5.0]
+    written = fb.assign_add(seen, 1.0)
+    assert sess.run([*fetched, ends, written], {x: 3.0}) == [3.0, 3.0, 5.0, 3.0, 6.0]
+    assert prepared[-1] > 10
+
+
+def test_what_acts_outside_goes_on_in_the_order_of_construction(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    noted: list[int] = []
+    effects = [fb.py_func(lambda i=i: noted.append(i), [], [], name=f"f{i}") for i in range(4)]
+    y = chain(fb.placeholder(fb.float32, [2], name="x"))
+    feeds = {"x": [1.0, 2.0]}
+    for count, order in ((2, [1, 0]), (4, [3, 0, 2, 1])):
+        for _ in range(3):
+            noted.clear()
+            sess.run([y, *[effects[i] for i in order]], feeds)
+            assert noted == list(range(count))
+    assert prepared == [42, 2]
 
 
 def test_what_the_earlier_signature_does_not_compute_any_more(
@@ -414,13 +686,18 @@ def test_what_the_earlier_signature_does_not_compute_any_more(
 ) -> None:
     """A value that was folded away, or passed on, is there for new operations all the same."""
     x = fb.placeholder(fb.float32, [2])
-    folded = fb.constant([1.0, 2.0]) * 2.0
+    first, folded = fb.constant([1.0, 2.0]), fb.exp([0.0, 0.0]) * 2.0
     passed = fb.identity(x)
-    y = chain(passed + folded)
+    y = chain(passed + folded * first)
     feeds = {x: np.array([1.0, 2.0], np.float32)}
     sess.run(y, feeds)
-    assert sess.run(y + folded + passed, feeds).tolist() == [6.0, 12.0]
+    prepared.clear()
+    assert sess.run(y + folded + passed, feeds).tolist() == [6.0, 10.0]
     assert sess.run(y + fb.constant([1.0, 2.0]), feeds).tolist() == [4.0, 8.0]
+    for _ in range(3):
+        found = sess.run([y, folded, first, passed], feeds)
+        assert [v.tolist() for v in found] == [[3.0, 6.0], [2.0, 2.0], [1.0, 2.0], [1.0, 2.0]]
+    assert max(prepared) < 8
 
 
 def test_what_has_been_written_is_not_written_again(
@@ -593,15 +870,20 @@ def test_an_error_names_the_new_operation(sess: fb.Session, prepared: list[int])
     assert all(size < 6 for size in prepared[1:])
 
 
-def values_of(example: Any, signatures: Any, least: int, runs: int = 2) -> list[Any]:
+def values_of(example: Any, signatures: Any, least: int, runs: int = 2, cpus: int = 1) -> list[Any]:
+    found: list[Any] = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pipeline, "LEAST_TO_GROW", least)
         patched.setattr(segment, "LONGEST", 3)
         patched.setattr(segment, "RUNS_UNWRITTEN", runs)
-        with fb.Session(example.graph) as sess:
-            found = [sess.run(fetches, feeds) for fetches, feeds in signatures]
-            found.append([sess.run(v) for v in example.graph.variables()])
-    return [np.copy(v) for values in found for v in values if v is not None]
+        scatter(patched, len(signatures))
+        with fb.Session(example.graph, cpus=cpus) as sess:
+            for fetches, feeds in signatures:
+                values = sess.run(fetches, feeds)
+                found += map(np.copy, [v for v in values if v is not None])
+                spoil(values)
+            found += [sess.run(v) for v in example.graph.variables()]
+    return found
 
 
 @settings(max_examples=100)
@@ -622,6 +904,28 @@ def test_values_and_variables_are_the_same(example: Any, runs: int) -> None:
                 signatures += [([*ends, *writes], feeds)] * 2
             signatures += [(ends, feeds)] * 2
     found = values_of(example, signatures, 1, runs)
+    expected = values_of(example, signatures, 1 << 30)
+    assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]
+
+
+@settings(max_examples=100)
+@given(
+    examples(with_waiting=True, feed_variables=True),
+    st.booleans(),
+    st.integers(0, 2),
+    st.sampled_from([1, 3]),
+)
+def test_what_is_asked_for_one_after_the_other(
+    example: Any, is_backwards: bool, runs: int, cpus: int
+) -> None:
+    """Whatever reads and writes come later, and in whatever order they were built."""
+    assume(not example.sends)  # Parts of such a step may wait for each other for ever.
+    signatures = []
+    for fetches, feeds in example.steps:
+        ordered = fetches[::-1] if is_backwards else fetches
+        for count in range(1, len(ordered) + 1):
+            signatures += [(ordered[:count], feeds)] * 2
+    found = values_of(example, signatures, 1, runs, cpus)
     expected = values_of(example, signatures, 1 << 30)
     assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]
 
