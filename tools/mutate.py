@@ -1250,9 +1250,10 @@ CHANGES = (
         "            pass\n",
         (REWRITE,),
     ),
+    Change("graph/rewrite/order_state.py", "self._follow(self._between(putting,", "((", (REWRITE,)),
     Change(
         "graph/rewrite/order_state.py",
-        "if placed in done or _leads_to(write, read, successors):",
+        "if placed in done or _leads_to(write, (read,), successors):",
         "if placed in done:",
         (ORDER,),
     ),

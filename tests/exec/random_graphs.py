@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.graph.model.ancestors import ancestors
 
 SHAPES = [(), (2,), (3,), (2, 3), (1, 3), (2, 1)]
 LIMIT = 64.0
@@ -98,6 +99,11 @@ receive = fb.OpDef(
     kernel=channel.receive,
     is_async=True,
 )
+
+
+def is_stateless(tensor: fb.Tensor) -> bool:
+    """Whether nothing that leads to a tensor reads or writes a variable."""
+    return all(op.op_def.owns != "variable" for op in ancestors(tensor.op, by_control=True))
 
 
 @dataclass
@@ -275,13 +281,20 @@ class _Builder:
 
     def exchange(self) -> list[fb.Tensor]:
         self.example.waits = True
-        key, a = len(self.example.sends), self.tensor()
-        if self.draw(BOOLEANS):
-            self.example.sends.append(send(a, key=key))
-            return [receive(key=key, shape=a.shape)]
+        # Nobody but the channel knows that a receive waits for a send: a read behind the one goes
+        # before a write that the other waits for, and there would be no answer.
+        key, a = len(self.example.sends), self.pick([t for t in self.tensors if is_stateless(t)])
+        comes_first = self.draw(BOOLEANS)
+        if comes_first:
+            self.send(a, key)
         made = receive(key=key, shape=a.shape)
-        self.example.sends.append(send(a, key=key))
+        if not comes_first:
+            self.send(a, key)
         return [made]
+
+    def send(self, a: fb.Tensor, key: int) -> None:
+        with fb.control_dependencies(None):
+            self.example.sends.append(send(a, key=key))
 
     def branch(self) -> list[fb.Tensor]:
         predicate = fb.reduce_sum(self.tensor()) > float(self.draw(integers(-3, 3)))

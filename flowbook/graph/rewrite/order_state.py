@@ -5,7 +5,9 @@ orders after a write sees the value from before it, and unordered writes go in t
 construction; an edge that would close a cycle yields to the order of construction. What holds a
 mutex goes after what lets go of it that was built before: in another order one might hold it and
 wait for a write of one who waits for the mutex. Other kinds get none: what meets in a queue may
-come in any order. What acts outside the graph goes in the order of construction.
+come in any order. But what is taken there may be what the step itself puts there: that counts as a
+path, which no edge may turn into a cycle, unless it is put there behind what is taken. What acts
+outside the graph goes in the order of construction.
 
 In a graph with loops and branches such an edge lets nothing die: one waits until the other has
 ended, or is dead. It joins what is in one frame. What is in an inner one is meant by all that
@@ -20,18 +22,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from operator import and_, or_
 
 from flowbook.graph.model.context import Frame, frame_of, runs_in
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
-from flowbook.graph.model.touch import Access, Order
+from flowbook.graph.model.touch import Access, Order, Touch
 from flowbook.graph.rewrite.cse import is_there
 from flowbook.graph.rewrite.subgraph import CannotFollow, Node, Subgraph
 
 # What is done to each resource, by its key; of None, what is done outside the graph.
 Touching = dict[ResourceKey | None, list[Node]]
+
+# Nodes, and others that come after all of them.
+_Ends = tuple[list[Node], list[Node]]
 
 
 def order_state(graph: Subgraph) -> None:
@@ -45,6 +50,7 @@ def order_state(graph: Subgraph) -> None:
     writes: Touching = {}
     reads: Touching = {}
     turns: Touching = {}
+    meeting: Touching = {}
     for node in graph.touching:
         access, order = node.op_def.access, node.order
         if access is Access.OUTSIDE:
@@ -54,14 +60,34 @@ def order_state(graph: Subgraph) -> None:
             touching.setdefault(node.key, []).append(node)
         elif access is not None and order is Order.IN_TURN:
             turns.setdefault(node.key, []).append(node)
+        elif access is Access.WAIT:
+            meeting.setdefault(node.key, []).append(node)
     new = [write for key, chained in writes.items() if key is not None for write in chained]
     graph.bits.update({write: 1 << i for i, write in enumerate(new, len(graph.bits))})
-    if graph.is_routed or turns:
-        _Frames(graph).order(writes, reads, turns)
+    handed_on = _handed_on(meeting.values()) if writes else []
+    if graph.is_routed or turns or handed_on:
+        _Frames(graph, handed_on).order(writes, reads, turns)
     else:
         _order(graph, writes, reads)
     graph.last_write.update({key: chained[-1] for key, chained in writes.items()})
     graph.reads.update({key: [*graph.reads.get(key, ()), *new] for key, new in reads.items()})
+
+
+def _handed_on(meeting: Iterable[Sequence[Node]]) -> list[tuple[list[Node], Node]]:
+    """Each node that takes what others of the step may put there, and these."""
+    return [
+        (putting, taking)
+        for nodes in meeting
+        for taking in nodes
+        if _touch(taking).takes
+        and (putting := [n for n in nodes if _touch(taking).is_woken_by(_touch(n))])
+    ]
+
+
+def _touch(node: Node) -> Touch:
+    touch = node.op_def.touches
+    assert touch is not None
+    return touch
 
 
 def _order(graph: Subgraph, writes: Touching, reads: Touching) -> None:
@@ -128,18 +154,18 @@ def _insert_backward(graph: Subgraph, edges: list[tuple[Node, Node]]) -> None:
     done: set[tuple[Node, ResourceKey | None]] = set()
     for read, write in sorted(edges, key=lambda e: (e[0].operation.id, e[1].operation.id)):
         placed = (read, write.key)
-        if placed in done or _leads_to(write, read, successors):
+        if placed in done or _leads_to(write, (read,), successors):
             continue
         done.add(placed)  # The later writes follow this one.
         write.after += (read,)
         successors.setdefault(read, []).append(write)
 
 
-def _leads_to(start: Node, goal: Node, successors: dict[Node, list[Node]]) -> bool:
+def _leads_to(start: Node, goals: Collection[Node], successors: dict[Node, list[Node]]) -> bool:
     stack, seen = [start], {start}
     while stack:
         node = stack.pop()
-        if node is goal:
+        if node in goals:
             return True
         for other in successors.get(node, ()):
             if other not in seen:
@@ -161,9 +187,14 @@ def _successors(graph: Subgraph) -> dict[Node, list[Node]]:
 
 
 class _Frames:
-    """Orders what touches a resource in a graph with loops and branches, or what has turns."""
+    """Orders what touches a resource where there are loops and branches, turns or queues.
 
-    def __init__(self, graph: Subgraph) -> None:
+    Args:
+        graph: the graph.
+        handed_on: nodes, and another that may wait for them with no edge between.
+    """
+
+    def __init__(self, graph: Subgraph, handed_on: Iterable[tuple[list[Node], Node]]) -> None:
         self._graph = graph
         self._successors = _successors(graph)
         self._entering: dict[Frame | None, list[Node]] = {}
@@ -179,6 +210,8 @@ class _Frames:
         for frame, entering in self._entering.items():
             for node in entering:
                 self._successors.setdefault(node, []).extend(self._leaving.get(frame, ()))
+        for putting, taking in handed_on:
+            self._follow(self._between(putting, taking) or ())
 
     def order(
         self,
@@ -187,15 +220,13 @@ class _Frames:
         turns: Touching,
     ) -> None:
         """Add the edges, and bring the nodes into an order that obeys them."""
-        for chained in writes.values():
-            for earlier, later in itertools.pairwise(chained):
-                self._put_before([earlier], later)
+        chains = {key: self._chain(writing) for key, writing in writes.items()}
         for touching in turns.values():
             self._take_turns(self._held(touching))
         bits, reached = self._graph.bits, self._graph.reached
         if bits:
             _reach(self._graph)
-        for key, chained in writes.items():
+        for key, chained in chains.items():
             for read in reads.get(key, ()):
                 seen = [i for i, w in enumerate(chained) if reached.get(read, 0) & bits[w]]
                 behind: Node | None = None
@@ -207,6 +238,10 @@ class _Frames:
                     self._put_before([behind], read)
         if self._is_changed:
             self._graph.sort(lambda node: node.operation.id)
+
+    def _chain(self, nodes: list[Node]) -> list[Node]:
+        """Have some nodes go one after the other; they, in the order in which they do."""
+        return self._take_turns({node: [node] for node in nodes})
 
     def _held(self, touching: list[Node]) -> dict[Node, list[Node]]:
         """For each node that holds a resource what ends that; the node itself if nothing does."""
@@ -230,11 +265,14 @@ class _Frames:
                 (found if source in held else stack).append(source)
         return found
 
-    def _take_turns(self, held: dict[Node, list[Node]]) -> None:
+    def _take_turns(self, held: dict[Node, list[Node]]) -> list[Node]:
         """Have each of some nodes go after the ends of those before it, as it was built.
 
         Where that would close a cycle it goes before them, and where that would, too, one holds
         what another asks for, and no order is right.
+
+        Returns:
+            The nodes in the order in which they go.
         """
         turns: list[Node] = []
         for node, ends in held.items():
@@ -243,25 +281,37 @@ class _Frames:
                 place -= 1
                 self._put_before(ends, turns[place])
             turns.insert(place, node)
+        return turns
 
     def _put_before(self, earlier: list[Node], later: Node) -> bool:
         """Whether some nodes could be put before another one."""
-        around = _frames_around(later)
-        edges: list[tuple[list[Node], list[Node]]] = []
-        for node in earlier:
-            shared = next(f for f in _frames_around(node) if f in around)
-            sources = self._outermost(node, shared, self._leaving)
-            targets = self._outermost(later, shared, self._entering)
-            if any(_leads_to(t, s, self._successors) for t in targets for s in sources):
-                return False
-            edges.append((sources, targets))
-        for sources, targets in edges:
+        between = self._between(earlier, later)
+        if between is None:
+            return False
+        for sources, targets in between:
             for target in targets:
                 target.behind = tuple(dict.fromkeys((*target.behind, *sources)))
-                for source in sources:
-                    self._successors.setdefault(source, []).append(target)
-                    self._is_changed |= source.operation.id > target.operation.id
+                self._is_changed |= any(s.operation.id > target.operation.id for s in sources)
+        self._follow(between)
         return True
+
+    def _between(self, earlier: list[Node], later: Node) -> list[_Ends] | None:
+        """What edges join that put some nodes before another one; None if they close a cycle."""
+        around = _frames_around(later)
+        sources: dict[Frame | None, list[Node]] = {}
+        for node in earlier:
+            shared = next(f for f in _frames_around(node) if f in around)
+            sources.setdefault(shared, []).extend(self._outermost(node, shared, self._leaving))
+        edges = [(s, self._outermost(later, f, self._entering)) for f, s in sources.items()]
+        for nodes, targets in edges:
+            if any(_leads_to(target, {*nodes}, self._successors) for target in targets):
+                return None
+        return edges
+
+    def _follow(self, edges: Iterable[_Ends]) -> None:
+        for sources, targets in edges:
+            for source in sources:
+                self._successors.setdefault(source, []).extend(targets)
 
     @staticmethod
     def _outermost(

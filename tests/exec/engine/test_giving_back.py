@@ -16,7 +16,7 @@ import flowbook as fb
 from flowbook.exec.engine import at_once, giving_back
 from flowbook.exec.local import session_state
 from flowbook.exec.resources.queue_kinds import SavedQueue
-from tests.graph.ops.queues.waiting import Waiting, begun, waiters
+from tests.graph.ops.queues.waiting import Waiting, begun, steps_that_wait
 from tests.interrupts import interrupted_at
 
 
@@ -163,18 +163,13 @@ def test_a_runner_that_is_stopped_loses_nothing(
     coordinator = fb.train.Coordinator()
     threads = fb.train.start_queue_runners(sess, coordinator)
     assert sess.run(filled.dequeue()) == [1, b"a", 10]
-    begun_waiting(sess, second)
+    while not steps_that_wait(sess):
+        threading.Event().wait(0.001)
     assert sess.run(first.size()) == 1
     coordinator.request_stop()
     coordinator.join(threads)
     assert left(sess, first) == [2, 3]
     assert sess.run(line) == b"b"
-
-
-def begun_waiting(sess: fb.Session, queue: fb.FIFOQueue) -> None:
-    """Return when somebody waits for an element."""
-    for _ in itertools.takewhile(lambda _: not waiters(sess, queue), itertools.count()):
-        pass
 
 
 def test_an_interrupt_anywhere_moves_all_or_nothing(

@@ -350,6 +350,25 @@ def test_a_write_waits_for_loops_that_read_and_wait_at_queues_of_their_own() -> 
             assert sess.run(v).tolist() == [10, 20, 30]
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+@pytest.mark.parametrize("is_in_branch", [False, True])
+def test_a_read_behind_what_a_queue_hands_on_sees_what_was_written_before_it(
+    cpus: int, is_in_branch: bool
+) -> None:
+    v, queue = fb.Variable(1.0), fb.FIFOQueue(1, fb.float32, shapes=[[]])
+    with fb.device(f"/cpu:{cpus - 1}"):
+        taken = queue.dequeue()
+    if is_in_branch:
+        seen = fb.cond(taken > 0.0, lambda: read(v) + taken, lambda: taken)
+    else:
+        with fb.control_dependencies([taken]):
+            seen = read(v) + taken
+    put = queue.enqueue(fb.assign_add(v, 1.0))
+    with fb.Session(cpus=cpus) as sess:
+        for number in range(2, 6):
+            assert sess.run([seen, put], timeout=60) == [2.0 * number, None]
+
+
 @pytest.mark.parametrize("trips", [0, 2])
 def test_a_read_behind_a_loop_that_waits_for_a_write_sees_it(trips: int) -> None:
     W = fb.Variable(1.0)

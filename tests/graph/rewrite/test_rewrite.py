@@ -491,6 +491,48 @@ def test_effects_run_in_the_order_of_construction():
     assert edges(order([], operations)) == {("f0", "f2"), ("f2", "f3")}
 
 
+def handing_on(built_first):
+    """A queue that hands on a variable's new value; what is built behind and before that."""
+    v, q = fb.Variable(1.0, name="v"), fb.FIFOQueue(1, fb.float32, [[]], name="q")
+    taken = q.dequeue(name="taken")
+    first = after(taken, lambda: built_first(v, taken))
+    written = fb.assign_add(v, 1.0, name="written")
+    put = q.enqueue(written, name="put")
+    return v, taken, put, first
+
+
+def behind(graph):
+    return {(w.operation.name, n.operation.name) for n in graph.nodes for w in n.behind}
+
+
+def test_a_read_behind_what_a_queue_hands_on_sees_what_was_written_before_it():
+    """If it went before the write, as others do, it would wait for what comes after that."""
+    _, _, put, read = handing_on(lambda v, _: fb.add(v, 0.0, name="read"))
+    assert behind(order([read], [put])) == {("written", "v/read_1")}
+
+
+def test_a_write_behind_what_a_queue_hands_on_follows_the_write_before_it():
+    v, _, put, first = handing_on(lambda v, taken: fb.assign(v, taken, name="first"))
+    last = fb.assign_sub(v, 1.0, name="last")
+    assert behind(order([first, last], [put])) == {("written", "first"), ("first", "last")}
+
+
+def test_effects_behind_what_a_queue_hands_on_follow_those_before_it():
+    q = fb.FIFOQueue(1, fb.float32, [[]])
+    first = fb.py_func(lambda x: x, [q.dequeue()], fb.float32, name="first")
+    put = q.enqueue(fb.py_func(lambda: np.float32(1), [], fb.float32, name="second"))
+    assert behind(order([first], [put])) == {("second", "first")}
+
+
+def test_what_is_put_where_it_was_taken_before_hands_nothing_on():
+    v, q = fb.Variable(1.0, name="v"), fb.FIFOQueue(1, fb.float32, [[]])
+    taken = q.dequeue()
+    written = fb.assign_add(v, taken, name="written")
+    put = q.enqueue(written)
+    read = after(taken, lambda: fb.add(v, 0.0, name="read"))
+    assert behind(order([read], [put])) == {("v/read_1", "written")}
+
+
 # The subgraph itself
 
 

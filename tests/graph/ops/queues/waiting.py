@@ -52,17 +52,26 @@ def attempts_at(sess: fb.Session, queues: list[Any]) -> set[Any]:
     return found
 
 
+def steps_that_wait(sess: fb.Session) -> set[Any]:
+    """The steps, or parts of steps, that have begun all that they can, and wait now."""
+    executions = sess._master._engine.executions
+    with executions._lock:
+        return {step for step in executions._steps if step.current_wait() is not None}
+
+
 def begun(sess: fb.Session, queue: Any, fetches: Any, **how: Any) -> Waiting:
-    """A run that has come to wait at a queue, or that has ended."""
+    """A run that has come to wait at a queue, having asked for all that it can, or has ended."""
     return begun_at(sess, [queue], fetches, **how)
 
 
 def begun_at(sess: fb.Session, queues: list[Any], fetches: Any, **how: Any) -> Waiting:
-    """A run that has come to wait at one of some queues, or that has ended."""
-    before = attempts_at(sess, queues)
+    """As `begun`, at one of some queues."""
+    before = attempts_at(sess, queues), steps_that_wait(sess)
     run = Waiting(sess, fetches, **how)
     # Others may leave as it comes: that as many wait as before says nothing.
-    while run._thread.is_alive() and attempts_at(sess, queues) <= before:
+    while run._thread.is_alive() and (
+        attempts_at(sess, queues) <= before[0] or steps_that_wait(sess) <= before[1]
+    ):
         threading.Event().wait(0.001)
     return run
 
