@@ -13,6 +13,7 @@ from flowbook.graph.model.errors import (
     FailedPreconditionError,
     NotFoundError,
 )
+from flowbook.graph.model.touch import resource_kind
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
@@ -179,14 +180,17 @@ def define_device_kind(kind: str, holds: Callable[[DType], bool] | None = None) 
 
 
 def dtype_not_held(operation: Operation, kind: str) -> DType | None:
-    """The first dtype that an operation is about and that a kind of device does not hold."""
+    """The first dtype that a kind of device does not hold, of what an operation takes and gives.
+
+    What lies in the resource that it owns counts too: that lives where the operation is placed.
+    """
     holds = _device_kinds.get(kind)
     if holds is None:
         return None
-    # A variable's is an attribute of its handle.
-    own = operation.attributes.get("dtype")
-    found = [tensor.dtype for tensor in operation.inputs]
-    found += [*operation.dtypes, *([] if own is None else [own])]
+    found = [*[tensor.dtype for tensor in operation.inputs], *operation.dtypes]
+    owns = operation.op_def.owns
+    if owns is not None and (held := resource_kind(owns).held):
+        found.append(operation.attributes[held])
     return next((dtype for dtype in found if not holds(dtype)), None)
 
 

@@ -97,6 +97,8 @@ class ResourceKind(NamedTuple):
         is_shared: whether a named container shares it by name; if not, it belongs to its session.
         is_closable: whether operations close it.
         is_queue: whether what is put in is taken out again, by what waits for it.
+        held: the attribute that says, of what owns one, of which dtype the arrays are that lie in
+            it, on the device where it lives; empty if there are none, or in host memory alone.
     """
 
     name: str
@@ -104,13 +106,19 @@ class ResourceKind(NamedTuple):
     is_shared: bool
     is_closable: bool = False
     is_queue: bool = False
+    held: str = ""
 
 
 _kinds: dict[str, ResourceKind] = {}
 
 
 def define_resource_kind(
-    name: str, order: Order, is_shared: bool, is_closable: bool = False, is_queue: bool = False
+    name: str,
+    order: Order,
+    is_shared: bool,
+    is_closable: bool = False,
+    is_queue: bool = False,
+    held: str = "",
 ) -> ResourceKind:
     """Admit a kind of resource; what makes resources of it is registered in `exec`.
 
@@ -119,7 +127,7 @@ def define_resource_kind(
     """
     if name in _kinds:
         raise AlreadyExistsError(f"there is a kind of resource {name!r} already")
-    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable, is_queue)
+    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable, is_queue, held)
     return kind
 
 
@@ -137,7 +145,7 @@ def resource_kind(name: str) -> ResourceKind:
         ) from None
 
 
-VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True)
+VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True, held="dtype")
 RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False)
 HASH_TABLE = define_resource_kind("hash_table", Order.READS_FIRST, is_shared=True)
 # What saves and restores: it acts outside the graph, in that order.
@@ -161,7 +169,7 @@ BUCKET_QUEUE = _queue_kind("bucket_queue")
 
 MUTEX = define_resource_kind("mutex", Order.IN_TURN, is_shared=True)
 BARRIER = define_resource_kind("barrier", Order.FREE, True, is_closable=True)
-ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)
+ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True, held="dtype")
 SPARSE_ACCUMULATOR = define_resource_kind("sparse_accumulator", Order.FREE, is_shared=True)
 # What runs leave for later ones, by handles.
 SESSION_TENSORS = define_resource_kind("session_tensors", Order.FREE, is_shared=True)

@@ -144,6 +144,31 @@ def test_nothing_falls_back_to_a_kernel_that_is_wrong_there(x):
     assert "run it elsewhere with fb.device" in str(caught.value)
 
 
+def test_an_attribute_called_dtype_says_nothing_of_where_an_operation_can_run(x):
+    op = fb.OpDef(
+        "SpelledAs",
+        "x: float32 -> y: float32",
+        attributes={"dtype": fb.string},
+        infer=lambda x, **_: x.shape,
+        kernel=lambda xp, x: xp.exp(x),
+    )
+    with fb.device("/device:simulated:0"):
+        y = op(x)
+    with fb.Session(devices=["cpu:0", Simulated()]) as sess:
+        np.testing.assert_allclose(sess.run(y, {x: [0.0, 1.0]}), [1.0, np.e], rtol=1e-6)
+
+
+def test_what_holds_strings_is_where_there_can_be_strings():
+    with fb.Session(devices=["cpu:0", Simulated()], soft_placement=True) as sess:
+        with fb.device("/device:simulated:0"):
+            names = fb.Variable(["a"], name="names")
+            is_there = fb.is_variable_initialized(names)
+        # It takes a handle, and gives a bool: only the variable that is asked about holds strings.
+        plan = sess.explain(is_there)
+        assert plan.device(is_there).endswith("cpu:0")
+        assert sess.run(names).tolist() == [b"a"]
+
+
 def test_an_operation_without_a_kernel(x):
     op = fb.OpDef("HasNoKernel", "x: float32 -> y: float32")
     y = op(x)
