@@ -189,7 +189,7 @@ class Interpreter:
             resource = self.resources.get(handle.op)
             if resource is not None and resource.is_initialized:
                 continue
-            initializer = next(c for c in handle.consumers() if c.attributes.get("is_initializer"))
+            initializer = next(c for c in handle.consumers() if c.op_def.initializes(c))
             self.run([initializer], feeds)
 
 

@@ -398,7 +398,7 @@ CHANGES = (
     Change("exec/resources/queue_kinds.py", "self._again -= again", "self._again = 0", (RESUMING,)),
     Change(
         "exec/instruments/checkpointing.py",
-        'operation.attributes.get("is_initializer")',
+        "operation.op_def.initializes(operation)",
         "False",
         ("exec/session/test_checkpoints.py",),
     ),
@@ -3353,6 +3353,31 @@ CHANGES = (
         "with self._streams.device, self._streams.compute:\n            return function",
         "with self._streams.device:\n            return function",
         (GPU,),
+    ),
+    Change(
+        "graph/model/registry.py",
+        "found.append(operation.attributes[held])",
+        "pass",
+        ("exec/placement/test_place.py",),
+    ),
+    Change(
+        "graph/model/registry.py",
+        "        found.append(operation.attributes[held])\n",
+        "        found.append(operation.attributes[held])\n"
+        "    found += [v for k, v in operation.attributes.items() if k == 'dtype']\n",
+        ("exec/placement/test_place.py",),
+    ),
+    Change(
+        "exec/placement/homes.py",
+        "not op.op_def.initializes(op)",
+        "not op.attributes.get('is_initializer')",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/placement/homes.py",
+        " if not op.op_def.initializes(op)",
+        "",
+        ("exec/resources/test_on_devices.py",),
     ),
     Change(
         "exec/placement/constraints.py",

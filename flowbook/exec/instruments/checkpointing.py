@@ -195,11 +195,11 @@ class Checkpointing(Instrument):
 
 def _trains(operation: Operation) -> bool:
     """Whether it changes a trainable variable: a step that somebody wrote by hand has one."""
-    variable = touched_by(operation)
+    owner = touched_by(operation)
     is_write = operation.op_def.access is Access.WRITE
-    if variable is None or not is_write or operation.attributes.get("is_initializer"):
+    if owner is None or not is_write or operation.op_def.initializes(operation):
         return False
-    return bool(variable.attributes.get("trainable"))
+    return owner.variable is not None and owner.variable.trainable
 
 
 class _Step:

@@ -77,7 +77,7 @@ def _users(owners: Sequence[Operation]) -> set[Operation]:
         operation = stack.pop()
         for output in operation.outputs:
             new = [op for op in operation.graph.consumers(output) if op not in seen]
-            used = [op for op in new if not op.attributes.get("is_initializer")]
+            used = [op for op in new if not op.op_def.initializes(op)]
             seen.update(used)
             stack += used
     return seen

@@ -138,6 +138,9 @@ class OpDef(Generic[Built]):
         reads_as: for an operation that reads a variable, the pure type that means the same on the
             variable's value, used where the variable is fed.
         needs_value: whether the resource that it reads or writes must have been initialised.
+        initializes: `initializes(operation)`, of what writes a resource: whether that only gives it
+            its first value, which is neither a use of it nor a step of a training. By default none
+            does.
         aliases: {output: input} whose memory may be shared; None where it is not known. By default
             none is, if the type is one of Flowbook's own and has a kernel that does not wait; of
             others it is not known.
@@ -224,6 +227,7 @@ class OpDef(Generic[Built]):
         owns: str | None = None,
         reads_as: OpDef[Any] | None = None,
         needs_value: bool = True,
+        initializes: Callable[[Operation], bool] = lambda _: False,
         aliases: Mapping[int, int] | EllipsisType | None = ...,
         pushes: Mapping[int, int] = _NONE,
         pops: Mapping[int, int] = _NONE,
@@ -281,6 +285,7 @@ class OpDef(Generic[Built]):
         self.owns = owns
         self.reads_as = reads_as
         self.needs_value = needs_value
+        self.initializes = initializes
         self.pushes = pushes
         self.pops = pops
         self.swaps = swaps

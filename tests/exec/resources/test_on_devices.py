@@ -176,6 +176,31 @@ def test_a_variable_lives_where_its_users_are_cheapest(device: Simulated) -> Non
             assert "lives there" in sess.explain(big).reason(big.op)
 
 
+def test_where_it_lives_does_not_depend_on_what_initialises_it(device: Simulated) -> None:
+    drawn = fb.random_normal([1024, 1024])
+    for name, initial in (("plain", fb.zeros([1024, 1024])), ("costly", drawn @ drawn @ drawn)):
+        v = fb.Variable(initial, name=name)
+        _ = fb.random_shuffle(fb.exp(v))
+        with fb.Session(devices=["cpu:0", device]) as sess:
+            assert sess.explain(v.initializer).device(v.op).endswith("simulated:0")
+
+
+def test_a_user_is_not_taken_for_an_initializer_by_an_attribute(device: Simulated) -> None:
+    product = fb.OpDef(
+        "ProductOfUsers",
+        "a: float32, b: float32 -> y: float32",
+        attributes={"is_initializer": True},
+        infer=lambda a, b, **_: a.shape,
+        kernel=lambda xp, a, b: xp.matmul(a, b),
+        cost=lambda op: 2 * 2048**3,
+    )
+    x = fb.placeholder(fb.float32, [2048, 2048], name="x")
+    big = fb.Variable(fb.zeros([2048, 2048]), name="big")
+    _ = fb.reduce_sum(fb.square(product(product(x, big), big)), name="loss")
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        assert sess.explain(big.initializer).device(big.op).endswith("simulated:0")
+
+
 def test_what_cannot_live_there_stays_and_says_why(sess: fb.Session) -> None:
     names = fb.Variable(["a", "b"], name="names")
     count = fb.Variable(0, name="count")

@@ -181,6 +181,24 @@ def test_a_training_that_was_written_by_hand_is_saved(tmp_path: Path) -> None:
     assert fb.Session(checkpoint=tmp_path).run([v, seen]) == [[0.5], 1]
 
 
+def test_a_users_write_is_a_step_whatever_its_attributes_are_called(tmp_path: Path) -> None:
+    halved_op = fb.OpDef(
+        "HalvedInPlace",
+        "variable: resource -> new_value: float32",
+        attributes={"is_initializer": True},
+        infer=lambda variable, **_: fb.Shape([1]),
+        kernel=lambda xp, variable: variable.assign(variable.read() / 2),
+        touches=fb.Touch(fb.Access.WRITE, 0),
+    )
+    v = fb.Variable([1.0], name="v")
+    train = halved_op(v.handle)
+    with fb.Session() as sess, sess.checkpoint(tmp_path, every=2):
+        for _ in range(2):
+            sess.run(train)
+    assert steps_in(tmp_path) == [2]
+    assert fb.Session(checkpoint=tmp_path).run(v) == [0.25]
+
+
 def test_after_so_many_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(checkpointing.time, "monotonic", lambda: now[0])

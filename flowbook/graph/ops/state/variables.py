@@ -94,6 +94,7 @@ assign_op = OpDef(
     grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
+    initializes=lambda op: op.attributes["is_initializer"],
     aliases={0: 0},
     only_moves=True,
 )
@@ -319,7 +320,7 @@ class Variable(Arithmetic):
             return known  # type: ignore[no-any-return]
         consumers = op.graph.consumers(op.outputs[0]) if among is None else list(among)
         assignments = (c for c in consumers if c.op_def is assign_op)
-        initializer = next((c for c in assignments if c.attributes["is_initializer"]), None)
+        initializer = next((c for c in assignments if c.op_def.initializes(c)), None)
         read = next((c for c in consumers if c.op_def is read_variable), None)
         if initializer is None or read is None:
             raise InvalidArgumentError("the variable has no initializer or no read", op)
