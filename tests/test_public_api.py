@@ -5,11 +5,14 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import ModuleType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
 import flowbook as fb
+from flowbook.graph.model.retag import DEAD
 
 # The layers behind the interface. Python binds each as an attribute once it is imported.
 LAYERS = {"graph", "exec", "explain", "cluster", "cells", "widgets", "port"}
@@ -81,6 +84,24 @@ def test_what_a_family_calls_public_is(module: ModuleType) -> None:
     exposed = {id(getattr(m, name)) for m in public_modules() for name in dir(m)}
     hidden = [name for name in module.__all__ if id(getattr(module, name)) not in exposed]
     assert not hidden
+
+
+def types_in(hint: Any) -> Iterator[Any]:
+    """Yield the types that an annotation is made of."""
+    yield get_origin(hint) or hint
+    for part in hint if isinstance(hint, list) else get_args(hint):
+        yield from types_in(part)
+
+
+def test_what_a_definition_can_be_given_is_public() -> None:
+    hints = get_type_hints(inspect.unwrap(fb.OpDef.__init__)).values()
+    needed = {t for hint in hints for t in types_in(hint) if isinstance(t, type)}
+    ours = {t for t in needed if t.__module__.startswith("flowbook.")}
+    exposed = {id(getattr(module, name)) for module in public_modules() for name in dir(module)}
+    assert fb.Touch in ours
+    assert [t for t in ours if id(t) not in exposed] == []
+    # What kernels give has no type of its own.
+    assert fb.control_flow.DEAD is DEAD
 
 
 @MODULES

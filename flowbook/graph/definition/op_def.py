@@ -149,12 +149,13 @@ class OpDef(Generic[Built]):
         swaps: whether what it pushes and pops is held in host memory, whatever the device.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
         fires_on_any: whether one input that is alive is enough to run it, as a Merge; the others
-            are `DEAD` then.
-        retag: into which iteration its outputs go. What enters a frame has the attributes
-            `frame_name`, and `is_constant`: whether they are there in each of its iterations.
+            are `fb.control_flow.DEAD` then.
+        retag: into which iteration its outputs go, a `fb.control_flow.Retag`. What enters a frame
+            has the attributes `frame_name`, and `is_constant`: whether they are there in each of
+            its iterations.
         sees_dead: whether it runs, and is not passed by, where an input is dead.
-        gives_dead: whether its kernel gives `DEAD` for one of its two outputs: its last input, a
-            bool, names the other one, as that of a Switch does.
+        gives_dead: whether its kernel gives `fb.control_flow.DEAD` for one of its two outputs: its
+            last input, a bool, names the other one, as that of a Switch does.
         runs_early: whether a device runs it as soon as what it takes is there, though it was built
             later: it makes room in the device's memory.
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
@@ -191,11 +192,12 @@ class OpDef(Generic[Built]):
         vouches: whether its output is its input, of which it has checked the shape, and what is
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
-            has in its place. It reserves as many ids as these need (see `StandsFor`).
-        marks: what it says of other operations, if it computes nothing and only does so.
+            has in its place. It reserves as many ids as these need: a `fb.control_flow.StandsFor`.
+        marks: what it says of other operations, if it computes nothing and only does so: a
+            `fb.Mark`.
         summary: what its outputs are over the steps of a training, if runs give them for showing:
             "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
-            shown under, or empty.
+            shown under, or empty; images have numbers behind it, unless `max_outputs` is 1.
         for_strings: what does for strings what it does for numbers, for who gives it strings.
         fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
             object of its text; by default the value itself.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.retag import Retag
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.arguments import Argument
@@ -51,8 +52,16 @@ def check_definition(op_def: OpDef[Any]) -> None:
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
     if op_def.is_identity and not (_is_one(op_def.inputs) and op_def.is_single):
         raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
-    if op_def.is_constant and "value" not in op_def.attributes:
-        raise InvalidArgumentError(f"{op_def.type}: a constant has the attribute 'value'")
+    if op_def.is_constant:
+        _check_has(op_def, "a constant", "value")
+    if op_def.retag is Retag.PUSH:
+        _check_has(op_def, "what enters a frame", "frame_name")
+        if op_def.inputs:  # What takes nothing is there in every iteration.
+            _check_has(op_def, "what enters a frame", "is_constant")
+    if op_def.gives_dead and not _chooses(op_def):
+        raise InvalidArgumentError(
+            f"{op_def.type}: with gives_dead it has two outputs, and a bool as its last input"
+        )
     if op_def.must_be_fed and (op_def.inputs or not op_def.is_single):
         raise InvalidArgumentError(f"{op_def.type}: what must be fed has one output and no input")
     if op_def.summary is not None:
@@ -75,6 +84,17 @@ def _check_names(what: str, names: object) -> None:
         raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
 
 
+def _check_has(op_def: OpDef[Any], what: str, attribute: str) -> None:
+    if attribute not in op_def.attributes:
+        raise InvalidArgumentError(f"{op_def.type}: {what} has the attribute {attribute!r}")
+
+
+def _chooses(op_def: OpDef[Any]) -> bool:
+    """Whether its last input, a bool, can say which of two outputs there is."""
+    is_told = bool(op_def.inputs) and op_def.inputs[-1].token == dtypes.bool.name
+    return is_told and len(op_def.outputs) == 2 and not any(a.is_list for a in op_def.outputs)
+
+
 def _is_one(arguments: Sequence[Argument]) -> bool:
     return len(arguments) == 1 and not arguments[0].is_list
 
@@ -92,8 +112,9 @@ def _check_summary(op_def: OpDef[Any], summary: str) -> None:
     if summary not in _SUMMARIES:
         known = ", ".join(map(repr, _SUMMARIES))
         raise InvalidArgumentError(f"{op_def.type}: a summary is one of {known}, not {summary!r}")
-    if "tag" not in op_def.attributes:
-        raise InvalidArgumentError(f"{op_def.type}: a summary has the attribute 'tag'")
+    _check_has(op_def, "a summary", "tag")
+    if summary == "image":
+        _check_has(op_def, "a summary of images", "max_outputs")
 
 
 def _check_spreading(op_def: OpDef[Any]) -> None:

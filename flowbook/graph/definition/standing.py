@@ -8,6 +8,8 @@ from typing import Protocol
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["Standing", "StandsFor"]
+
 
 class Standing(Protocol):
     """What a run has in the place of an operation."""

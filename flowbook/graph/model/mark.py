@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+__all__ = ["Mark"]
+
 
 class Mark(Enum):
     """What an operation says of those that it waits for."""

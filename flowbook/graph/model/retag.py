@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+__all__ = ["DEAD", "Retag"]
+
 
 class Retag(Enum):
     """Into which iteration an operation's outputs go, seen from the one that it runs in."""

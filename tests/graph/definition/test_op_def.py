@@ -12,6 +12,7 @@ from flowbook.graph.model.registry import op_named
 from tests.interpreter import evaluate
 
 HERE = "test_op_def.py"
+Retag = fb.control_flow.Retag
 
 holder = fb.OpDef(
     "TestHolder",
@@ -102,9 +103,22 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
         ("x: T -> y: T", {"host_args": ("z",)}, "'z' in host_args is no input of"),
         ("x: T -> y: T", {"is_constant": True}, "a constant has the attribute 'value'"),
+        ("x: T -> y: T", {"retag": Retag.PUSH}, "enters a frame has the attribute 'frame_name'"),
+        (
+            "x: T -> y: T",
+            {"retag": Retag.PUSH, "attributes": {"frame_name": ""}},
+            "enters a frame has the attribute 'is_constant'",
+        ),
+        ("x: T, yes: bool -> y: T", {"gives_dead": True}, "two outputs, and a bool as its last"),
+        ("yes: bool, x: T -> y: T, z: T", {"gives_dead": True}, "two outputs, and a bool as its"),
         ("x: T -> y: T", {"must_be_fed": True}, "must be fed has one output and no input"),
         ("x: T -> y: T", {"summary": "curve"}, "a summary is one of 'scalar', .*, not 'curve'"),
         ("x: T -> y: T", {"summary": "scalar"}, "a summary has the attribute 'tag'"),
+        (
+            "x: T -> y: T",
+            {"summary": "image", "attributes": {"tag": ""}},
+            "a summary of images has the attribute 'max_outputs'",
+        ),
         ("x: T -> y: T, z: T", {"computes_shapes": True}, "what is known of shapes is one output"),
         ("x: N*T -> y: T", {"is_identity": True}, "an identity has one input and one output"),
         ("x: T -> y: T", {"spreads_nonfinite": ("z",)}, "'z' in spreads_nonfinite is no input of"),
