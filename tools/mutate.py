@@ -1331,7 +1331,37 @@ CHANGES = (
         (TOUCHES,),
     ),
     Change("graph/rewrite/cse.py", "        operation.device,\n", "", (REWRITE,)),
-    Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
+    Change("graph/rewrite/fold.py", "and node.op_def.is_repeatable", "", (REWRITE, TOUCHES)),
+    Change(
+        "graph/definition/op_def.py",
+        "self.is_pure and self.is_builtin and not is_async",
+        "self.is_builtin and not is_async",
+        (REWRITE, TOUCHES),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "self.is_pure and self.is_builtin and not is_async",
+        "self.is_pure and not is_async",
+        (REWRITE,),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "self.is_pure and self.is_builtin and not is_async",
+        "self.is_pure and self.is_builtin",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "exec/engine/diagnosis.py",
+        "return op_keyed(node.type).is_repeatable",
+        "return op_keyed(node.type).is_pure",
+        (GUARD, "exec/instruments/test_guarded_runs.py"),
+    ),
+    Change(
+        "exec/engine/code/overwriting.py",
+        "        and not kernel.call.is_users  # It may",
+        "        # It may",
+        (OVERWRITING,),
+    ),
     Change("graph/rewrite/fold.py", "left -= cost", "pass", (REWRITE,)),
     Change(
         "graph/rewrite/fold.py",
@@ -1597,9 +1627,7 @@ CHANGES = (
         (LEASES, RETENTION),
     ),
     Change("exec/engine/code/overwriting.py", "return made - kept", "return made", (OVERWRITING,)),
-    Change(
-        "exec/engine/code/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)
-    ),
+    Change("exec/engine/code/overwriting.py", "definition.is_pure", "True", (OVERWRITING,)),
     Change(
         "exec/engine/code/calls.py",
         "if {out}.flags.c_contiguous else",

@@ -52,14 +52,8 @@ def is_allowed(node: PlanNode, names: Sequence[str]) -> bool:
 
 
 def runs_again(node: PlanNode) -> bool:
-    """Whether it gives the same for the same: neither draws nor reads, and is Flowbook's own."""
-    definition = op_keyed(node.type)
-    return (
-        definition.is_pure
-        and definition.is_builtin
-        and definition.owns is None
-        and not definition.is_async
-    )
+    """Whether it gives the same for the same, and nobody can tell that it ran once more."""
+    return op_keyed(node.type).is_repeatable
 
 
 def is_routing(node: PlanNode) -> bool:

@@ -323,6 +323,9 @@ class OpDef(Generic[Built]):
         self.is_pure = touches is None and owns is None
         self.is_handle = owns is not None and kernel is None
         self.is_builtin = registry.defines_own()
+        # Whether it may run at any time, and once more, as nobody can tell. Of users' kernels that
+        # is not known, though nothing is said of what they touch: they may count or print.
+        self.is_repeatable = self.is_pure and self.is_builtin and not is_async
         if isinstance(aliases, EllipsisType):
             # What is our own is tested to share nothing that it does not name.
             aliases = {} if self.is_builtin and kernel is not None and not is_async else None

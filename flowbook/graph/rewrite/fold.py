@@ -4,7 +4,7 @@ An error is left to the run, where it belongs; results above a megabyte are not 
 more memory than computing them again costs time. Nothing stateful or random is ever folded.
 
 It has a budget, as nobody asked for it and no timeout ends it: what costs more is left to the run,
-and so is what is not Flowbook's own, of which nobody knows how long it takes.
+and so is what is not Flowbook's own, of which nobody knows how long it takes, or what it does.
 
 It computes on the CPU, by the kernels that a run would take there, and keeps views as the views
 that these would see: a value does not depend, to the bit, on whether it was folded.
@@ -66,11 +66,8 @@ def _is_foldable(
     return (
         all(v in constants for v in node.inputs)
         and all(n in folded for n in (*node.after, *node.behind))
-        and node.op_def.is_pure
-        and not node.op_def.is_async
+        and node.op_def.is_repeatable
         and not node.op_def.is_router
-        and node.op_def.is_builtin
-        and not node.op_def.runs_users_code
         and kernel_for(node.op_def, "cpu") is not None
     )
 

@@ -178,6 +178,35 @@ def test_a_python_function_answers_for_what_it_returns() -> None:
             assert "x:0, as it was fed: -2 to 1, mean -0.5" in str(error)
 
 
+def counting_kernel(x: fb.Tensor, calls: list[Any]) -> fb.Tensor:
+    count = fb.OpDef(
+        "CountsItsCalls",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: calls.append(x) or x + 0,
+    )
+    return count(x)
+
+
+def counting_function(x: fb.Tensor, calls: list[Any]) -> fb.Tensor:
+    y = fb.py_func(lambda x: calls.append(x) or x, [x], fb.float32, stateful=False)
+    y.set_shape([2])
+    return y
+
+
+@pytest.mark.parametrize("counted", [counting_kernel, counting_function])
+def test_what_a_user_wrote_is_not_run_again_to_find_what_was_wrong(counted: Any) -> None:
+    calls: list[Any] = []
+    x = fb.placeholder(fb.float32, [2], name="x")
+    root = fb.sqrt(counted(x, calls), name="root")
+    largest = fb.reduce_max(root)
+    with fb.Session() as sess, sess.guard():
+        for runs in range(1, 4):
+            error = failure(lambda: sess.run(largest, {x: [1.0, -1.0]}))
+            assert error.operation is root.op
+            assert len(calls) == runs
+
+
 def test_what_a_variable_held_before_it_was_guarded_is_named() -> None:
     v = fb.Variable([1.0, 1.0], name="v")
     x = fb.placeholder(fb.float32, [2])

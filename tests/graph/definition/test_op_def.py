@@ -169,6 +169,12 @@ def test_a_type_has_a_name() -> None:
         fb.OpDef("My op", "x: T -> y: T", T=fb.FLOATS)
 
 
+def test_nobody_can_tell_how_often_something_ran_that_is_repeatable() -> None:
+    named = ("Exp", "Switch", "PyFunc", "PyFuncStateless", "ReadVariable", "RandomUniform")
+    assert [n for n in named if op_named(n).is_repeatable] == ["Exp", "Switch"]
+    assert not holder.is_repeatable
+
+
 def test_flowbooks_own_types_are_those_defined_by_its_import() -> None:
     assert op_named("Add").is_builtin
     source = "mine = fb.OpDef('Mine', 'x: T -> y: T', T=fb.FLOATS, kernel=lambda xp, x: x)"

@@ -35,9 +35,8 @@ def _is_pure(kernel: Kernel) -> bool:
     """Whether it reads arrays and makes others, and neither keeps nor hands on what it is given."""
     definition = op_keyed(kernel.node.type)
     return (
-        definition.is_builtin
-        and not kernel.call.is_users
-        and definition.is_pure
+        definition.is_pure
+        and not kernel.call.is_users  # It may keep what it is given, of which no definition tells.
         and definition.aliases is not None
         and not definition.aliases
     )

@@ -54,6 +54,23 @@ def functions(x):
         return [made * 2.0, kept]
 
 
+keep = fb.OpDef(
+    "KeepsWhatItIsGiven",
+    "x: float32 -> total: float32",
+    infer=lambda x: fb.Shape([]),
+    kernel=lambda xp, x: KEPT.append(x) or x.sum(),
+    aliases={},
+)
+KEPT = []
+
+
+def users(x):
+    made = fb.exp(x)
+    kept = keep(made)
+    with fb.control_dependencies([kept]):
+        return [made * 2.0, kept]
+
+
 def fed(x):
     return [x * 2.0]
 
@@ -81,7 +98,7 @@ def small(x):
 
 
 @pytest.mark.parametrize(
-    "build", [views, functions, fed, fetched, read, narrower, broadcast, small]
+    "build", [views, functions, users, fed, fetched, read, narrower, broadcast, small]
 )
 def test_what_somebody_may_still_see_is_not_overwritten(sess, x, build):
     fetches = build(x)
