@@ -8,7 +8,7 @@ what goes on, are `placing.py`, `session_state.py` and `monitor.py`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -120,26 +120,41 @@ class LocalMaster:
         Raises:
             InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be
                 met.
+            FailedPreconditionError: if variables have to move for it, and a step that writes them
+                asks for it.
         """
-        key = signature, tuple(instruments)
+        found, away = self._prepared(signature, tuple(instruments))
+        while away:
+            self.placer.move(away)
+            found, away = self._prepared(signature, tuple(instruments))
+        return found
+
+    def _prepared(
+        self, signature: Signature, instruments: tuple[Instrument, ...]
+    ) -> tuple[Prepared, Mapping[ResourceKey, Device]]:
+        """A signature made ready to run, and what has to move to other devices before it can be."""
+        key = signature, instruments
         programs = self._programs
         with programs.lock:
             found = programs.find(key)
-            if found is None:
-                bases = programs.bases_of(signature) if not instruments else ()
-                growing, base = self._grown(signature, bases)
-                found = _rewritten(growing.prepared, instruments)
-                self.placer.settle(found)
-                begun = programs.kept[base.prepared] if base is not None else None
-                try:
-                    kept = Kept(self._runner(found, begun.runner if begun is not None else None))
-                except OpError:
-                    self.resources.check_owners(found.stateful)
-                    raise
-                if base is not None and begun is not None:
-                    kept.seen = begun.epoch, len(base.prepared.stateful)
-                programs.add(key, found, kept, None if instruments else growing, base)
-            return found
+            if found is not None:
+                return found, {}
+            bases = programs.bases_of(signature) if not instruments else ()
+            growing, base = self._grown(signature, bases)
+            found = _rewritten(growing.prepared, instruments)
+            away = self.placer.settle(found)
+            if away:
+                return found, away
+            begun = programs.kept[base.prepared] if base is not None else None
+            try:
+                kept = Kept(self._runner(found, begun.runner if begun is not None else None))
+            except OpError:
+                self.resources.check_owners(found.stateful)
+                raise
+            if base is not None and begun is not None:
+                kept.seen = begun.epoch, len(base.prepared.stateful)
+            programs.add(key, found, kept, None if instruments else growing, base)
+            return found, {}
 
     def _grown(
         self, signature: Signature, bases: Iterable[Growing]
@@ -180,8 +195,8 @@ class LocalMaster:
     ) -> Sequence[Any]:
         """Run one step; see `Master`.
 
-        What was put on another device meanwhile (`replace`) may have failed a step that read it. If
-        it has done nothing but read, it runs once more.
+        What was put on another device meanwhile may have failed a step that read it. If it has done
+        nothing but read, it runs once more.
 
         Raises:
             OpError: what an operation raised.
@@ -195,7 +210,8 @@ class LocalMaster:
             else:
                 prepared, kept = self._current(prepared)
         try:
-            return kept.runner.run(feeds, deadline)
+            found = kept.runner.run(feeds, deadline)
+            return found if self.placer.moves == moves else self.placer.fetched(found)
         except StepFailed as failed:
             error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -260,6 +276,8 @@ class LocalMaster:
                 given = dict(zip(fed, feeds, strict=True)) if feeds else {}
                 self._initialisation.prepare_for(new, fed, given, deadline)
             kept.epoch = epoch
+            # What initialises may have had variables move that the step uses.
+            prepared, kept = self._current(prepared)
         return prepared, kept
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.local.programs import Programs
@@ -19,6 +21,7 @@ from flowbook.exec.resources.store import Store, usable_on
 from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
@@ -89,14 +92,47 @@ class Placing:
         """A signature's program, from what it begins with or from nothing; see `grow`."""
         return grow(signature, self._all, base, self._settled, self._lossy_tensors)
 
-    def settle(self, prepared: Prepared) -> None:
-        """Have the resources that a prepared signature touches live where it was placed."""
+    def settle(self, prepared: Prepared) -> Mapping[ResourceKey, Device]:
+        """Have the resources that a prepared signature touches live where it was placed.
+
+        Returns:
+            Those that live in the memory of another device, and where they are to live. If there
+            are any, nothing is done: they have to `move` first.
+        """
         if len(self._all) == 1:
-            return
-        for part in prepared.program.parts:
-            for node in part.nodes:
-                if node.key is not None:
-                    self._store.settle(node.key, self.devices[part.device])
+            return {}
+        homes = {
+            node.key: self.devices[part.device]
+            for part in prepared.program.parts
+            for node in part.nodes
+            if node.key is not None
+        }
+        away = {key: home for key, home in homes.items() if self._store.is_elsewhere(key, home)}
+        if not away:
+            for key, home in homes.items():
+                self._store.settle(key, home)
+        return away
+
+    def move(self, homes: Mapping[ResourceKey, Device]) -> None:
+        """Have resources live on other devices, and what was prepared with them be dropped."""
+        with self._between_steps(homes, None):
+            self._move(homes, homes.keys())
+
+    def fetched(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What a step gave, in host memory, though it read what lives elsewhere meanwhile."""
+        for device in self._all:
+            if device.kind not in HOST:
+                values = device.fetch_all(values)
+        return values
+
+    @contextmanager
+    def _between_steps(self, keys: Iterable[ResourceKey], deadline: float | None) -> Iterator[None]:
+        """In the block no step is under way that writes what containers of resources hold."""
+        gates = self._store.gates(["", *[key.container for key in keys]])
+        doing = "operations are put on other devices"
+        # Not under the lock: the steps that are waited for may need it.
+        with all_closed(gates, deadline, doing), self._programs.lock:
+            yield
 
     # Explaining
 
@@ -145,30 +181,43 @@ class Placing:
             kept = {op: device for op, device in before.moved.items() if op not in moves}
             settled = before._replace(moved={**kept, **moved})
             homes = settle(moved, placed, self._all, settled)
-        # Not under the lock: the steps that are waited for may need it.
-        gates = self._store.gates(["", *[key.container for key in homes]])
-        doing = "operations are put on other devices"
-        with all_closed(gates, deadline, doing), self._programs.lock:
-            self.moves += 1
+        with self._between_steps(homes, deadline):
             lived = self._settled.homes
             gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
-            self._move(homes, {key: lived[key] for key in gone})
+            dropped = self._move(homes, gone.keys(), moves)
             state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
             self._moved.update(moved)
             for operation in moves.keys() - moved.keys():
                 self._moved.pop(operation, None)
-            dropped = self._programs.drop_where(
-                lambda each: any(op in moves or op.key in gone for op in each.operations)
-            )
         elsewhere: dict[str, str] = {}
         for prepared in dropped:
             elsewhere |= _elsewhere(prepared.placement, moved)
         return Replacement(elsewhere, state, len(dropped))
 
     def _move(
-        self, homes: Mapping[ResourceKey, Device], before: Mapping[ResourceKey, Device]
-    ) -> None:
-        """Have resources live on other devices, all of them or none."""
+        self,
+        homes: Mapping[ResourceKey, Device],
+        gone: Collection[ResourceKey],
+        moves: Collection[Operation] = (),
+    ) -> list[Prepared]:
+        """Have resources live on other devices, all of them or none.
+
+        Args:
+            homes: where resources are to live.
+            gone: those of them that live elsewhere now.
+            moves: operations that are to run elsewhere.
+
+        Returns:
+            What was prepared with these, or with what has gone, and was dropped.
+        """
+        lived = self._settled.homes
+        before = {key: lived[key] for key in gone}
+        dropped = self._programs.drop_where(
+            lambda each: any(op in moves or op.key in gone for op in each.operations)
+        )
+        # In this order: a step that has seen it finds nothing that was dropped, and one that began
+        # before finds out when it ends.
+        self.moves += 1
         try:
             for key, home in homes.items():
                 resource = self._store.find(key)
@@ -183,6 +232,7 @@ class Placing:
             for key, home in before.items():
                 self._store.settle(key, home)
             raise
+        return dropped
 
     def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
         """What is told of a resource that lives elsewhere now."""

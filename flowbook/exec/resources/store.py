@@ -95,14 +95,21 @@ class Store:
                 found[key] = found.get(key, self._host) if _is_host(there) else there
         return found
 
+    def is_elsewhere(self, key: ResourceKey, device: Device) -> bool:
+        """Whether a resource of the session's own lives in other memory than that of a device."""
+        home = self._homes.get(key)
+        return home is not None and not key.container and not _share_memory(home, device)
+
     def settle(self, key: ResourceKey, device: Device) -> None:
         """Have a resource live where what touches it was placed; its value moves there."""
         if self._homes.get(key) is device:
             return
         resource = self.find(key)
-        # What a named container holds stays where other sessions use it.
-        if isinstance(resource, Resident) and not key.container:
-            resource.move(device)
+        if not key.container:
+            if isinstance(resource, Resident):
+                resource.move(device)
+        elif resource is not None and resource.is_initialized and not usable_on(resource, device):
+            return  # It stays where other sessions use it.
         self._homes[key] = device
 
     def of(self, key: ResourceKey, definition: Definition) -> Any:
@@ -213,8 +220,11 @@ class Store:
 def usable_on(resource: Any, device: Device) -> bool:
     """Whether kernels of a device can use a resource: all CPUs share the memory of the host."""
     # Each node that owns a resource is bound by it: to ask a protocol takes twenty times as long.
-    home = getattr(resource, "device", device)
-    return home is device or (_is_host(home) and _is_host(device))
+    return _share_memory(getattr(resource, "device", device), device)
+
+
+def _share_memory(one: Device, other: Device) -> bool:
+    return one is other or (_is_host(one) and _is_host(other))
 
 
 def _is_host(device: Device) -> bool:
