@@ -69,7 +69,6 @@ from flowbook.graph.gradients.custom import *
 from flowbook.graph.gradients.hessians import *
 from flowbook.graph.model import errors as errors
 from flowbook.graph.model.dtypes import *
-from flowbook.graph.model.mark import *
 from flowbook.graph.model.operation import *
 from flowbook.graph.model.options import *
 from flowbook.graph.model.options import act_on as _act_on

@@ -3,6 +3,7 @@
 from flowbook.exec.checkpoints.checkpoint import *
 from flowbook.exec.checkpoints.saver import *
 from flowbook.exec.session.starting_runners import *
+from flowbook.graph.model.mark import *
 from flowbook.graph.ops.outside.saved_tensors import *
 from flowbook.graph.ops.queues.queue_runners import *
 from flowbook.train.adafactor import *

@@ -32,6 +32,28 @@ def test_batches_begin_anew_with_their_cell(notebook) -> None:
     notebook.run("end", "sess.close()")
 
 
+def test_what_only_has_a_function_called_source_goes_on(notebook) -> None:
+    definition = """
+draw = fb.OpDef(
+    "DrawsFromItsOwn",
+    "-> y: float32",
+    attributes={"graph_seed": 1, "seed": 2, "source": len},
+    infer=lambda **_: fb.Shape([]),
+    kernel=lambda xp, state: xp.asarray(state.uniform((), fb.float32)),
+    touches=fb.Touch(fb.Access.DRAW),
+    owns="random_state",
+)
+"""
+    notebook.run("definition", definition)
+    notebook.run("use", "y = draw()")
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("first", "first = sess.run(y)")
+    notebook.run("use", "y = draw()")
+    notebook.run("second", "second = sess.run(y)")
+    assert notebook["first"] != notebook["second"]
+    notebook.run("end", "sess.close()")
+
+
 def test_a_generator_is_closed_when_its_cell_runs_again(notebook) -> None:
     before = set(threading.enumerate())
     notebook.run("ends", "ends = []")

@@ -44,6 +44,7 @@ from flowbook.graph.model.touch import (
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
     SAVED_QUEUE,
+    SOURCE_QUEUE,
     STACK,
 )
 
@@ -96,7 +97,7 @@ class SourceQueue(CountedQueue):
     """
 
     def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
-        super().__init__(FIFO_QUEUE.name, name, attributes, InOrder())
+        super().__init__(SOURCE_QUEUE.name, name, attributes, InOrder())
         # How many more had been taken than were taken of it, and how many of these come again.
         self._before = 0
         self._again = 0
@@ -144,7 +145,7 @@ class UnfilledQueue(CountedQueue):
     elements: Numbered
 
     def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
-        super().__init__(FIFO_QUEUE.name, name, attributes, Numbered())
+        super().__init__(SOURCE_QUEUE.name, name, attributes, Numbered())
         self._source = attributes["source"]()
 
     @property
@@ -302,11 +303,13 @@ class _DequeueBucket(Attempt):
 
 @makes(FIFO_QUEUE)
 def _fifo_queue(birth: Birth) -> Queue:
-    name, attributes = birth.key.name, birth.attributes
-    if "source" in attributes:
-        kind = SourceQueue if attributes["capacity"] else UnfilledQueue
-        return kind(name, attributes)
-    return Queue(FIFO_QUEUE.name, name, attributes, InOrder())
+    return Queue(FIFO_QUEUE.name, birth.key.name, birth.attributes, InOrder())
+
+
+@makes(SOURCE_QUEUE)
+def _source_queue(birth: Birth) -> Queue:
+    kind = SourceQueue if birth.attributes["capacity"] else UnfilledQueue
+    return kind(birth.key.name, birth.attributes)
 
 
 @makes(SAVED_QUEUE)

@@ -66,12 +66,14 @@ class CellRuns:
                 members.names.release(author, members.operations)
             self._renew_together(author)
             for operation in author.kept:
-                owns = operation.op_def.owns
-                if owns is not None and resource_kind(owns).is_closable:
+                if operation.op_def.owns is None:
+                    continue
+                kind = resource_kind(operation.op_def.owns)
+                if kind.is_closable:
                     members.values.renew(operation)
                     members.version += 1
-                if callable(operation.attributes.get("source")):
-                    members.forget(operation)  # What comes of Python begins with the first again.
+                if kind.comes_of_python:
+                    members.forget(operation)
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._restart(unnamed.end(author, completed), author)

@@ -194,7 +194,7 @@ class OpDef(Generic[Built]):
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need: a `fb.control_flow.StandsFor`.
         marks: what it says of other operations, if it computes nothing and only does so: a
-            `fb.Mark`.
+            `fb.train.Mark`.
         summary: what its outputs are over the steps of a training, if runs give them for showing:
             "scalar", "histogram", "image" or "text". Its attribute `tag` is the name that they are
             shown under, or empty; images have numbers behind it, unless `max_outputs` is 1.

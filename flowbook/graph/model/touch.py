@@ -8,12 +8,9 @@ operation but a policy of the resource's kind.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Access", "Touch"]
 
@@ -99,6 +96,11 @@ class ResourceKind(NamedTuple):
         is_queue: whether what is put in is taken out again, by what waits for it.
         held: the attribute that says, of what owns one, of which dtype the arrays are that lie in
             it, on the device where it lives; empty if there are none, or in host memory alone.
+        is_seeded: whether the numbers that it draws follow from the attributes `graph_seed` and
+            `seed` of what owns one, or, where there is a graph's seed alone, from that and its
+            name.
+        comes_of_python: whether what it gives is what Python code gives, which begins with the
+            first again when its cell runs again.
     """
 
     name: str
@@ -107,27 +109,25 @@ class ResourceKind(NamedTuple):
     is_closable: bool = False
     is_queue: bool = False
     held: str = ""
+    is_seeded: bool = False
+    comes_of_python: bool = False
 
 
 _kinds: dict[str, ResourceKind] = {}
 
 
-def define_resource_kind(
-    name: str,
-    order: Order,
-    is_shared: bool,
-    is_closable: bool = False,
-    is_queue: bool = False,
-    held: str = "",
-) -> ResourceKind:
+def define_resource_kind(name: str, order: Order, is_shared: bool, **others: Any) -> ResourceKind:
     """Admit a kind of resource; what makes resources of it is registered in `exec`.
+
+    Args:
+        name, order, is_shared, others: as of `ResourceKind`.
 
     Raises:
         AlreadyExistsError: if there is a kind of that name.
     """
     if name in _kinds:
         raise AlreadyExistsError(f"there is a kind of resource {name!r} already")
-    kind = _kinds[name] = ResourceKind(name, order, is_shared, is_closable, is_queue, held)
+    kind = _kinds[name] = ResourceKind(name, order, is_shared, **others)
     return kind
 
 
@@ -146,24 +146,26 @@ def resource_kind(name: str) -> ResourceKind:
 
 
 VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True, held="dtype")
-RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False)
+RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False, is_seeded=True)
 HASH_TABLE = define_resource_kind("hash_table", Order.READS_FIRST, is_shared=True)
 # What saves and restores: it acts outside the graph, in that order.
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
-STREAM = define_resource_kind("stream", Order.FREE, is_shared=False)
+STREAM = define_resource_kind("stream", Order.FREE, is_shared=False, comes_of_python=True)
 
 
-def _queue_kind(name: str) -> ResourceKind:
-    return define_resource_kind(name, Order.FREE, is_shared=True, is_closable=True, is_queue=True)
+def _queue_kind(name: str, **others: bool) -> ResourceKind:
+    return define_resource_kind(name, Order.FREE, True, is_closable=True, is_queue=True, **others)
 
 
 FIFO_QUEUE = _queue_kind("fifo_queue")
+# What a source gives, one after the other.
+SOURCE_QUEUE = _queue_kind("source_queue", comes_of_python=True)
 # Its elements belong to a checkpoint.
 SAVED_QUEUE = _queue_kind("saved_queue")
 PADDING_FIFO_QUEUE = _queue_kind("padding_fifo_queue")
 PRIORITY_QUEUE = _queue_kind("priority_queue")
-RANDOM_SHUFFLE_QUEUE = _queue_kind("random_shuffle_queue")
+RANDOM_SHUFFLE_QUEUE = _queue_kind("random_shuffle_queue", is_seeded=True)
 STACK = _queue_kind("stack")
 BUCKET_QUEUE = _queue_kind("bucket_queue")
 

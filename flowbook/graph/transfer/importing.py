@@ -26,6 +26,7 @@ from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import resource_kind
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.storing import graph_file
 from flowbook.graph.storing.graph_pb2 import GraphDef
@@ -304,8 +305,10 @@ def _check_same_state(tensor: Tensor, value: Tensor) -> None:
 
 def _with_own_seed(operation: Operation) -> Mapping[str, Any]:
     """The attributes; a seed that follows from the name is written down, as the name changes."""
-    attributes = operation.attributes
-    if attributes.get("graph_seed") is None or attributes.get("seed", 0) is not None:
+    owns, attributes = operation.op_def.owns, operation.attributes
+    if owns is None or not resource_kind(owns).is_seeded:
+        return attributes
+    if attributes["graph_seed"] is None or attributes["seed"] is not None:
         return attributes
     seed = zlib.crc32(operation.name.encode())
     return MappingProxyType({**attributes, "seed": seed})

@@ -105,6 +105,28 @@ def test_what_operations_have_is_carried_over(stored):
     assert [o.name for o in loss.inputs[0].op.control_inputs] == ["import/layer/y"]
 
 
+def test_only_what_draws_numbers_is_given_a_seed() -> None:
+    told = fb.OpDef(
+        "ToldOfSeeds",
+        "-> y: int32",
+        attributes={"graph_seed": 5, "seed": None},
+        infer=lambda **_: fb.Shape([]),
+        kernel=lambda xp, seed: xp.asarray(-1 if seed is None else seed, "int32"),
+    )
+    with fb.Graph().as_default() as graph:
+        graph.seed = 5
+        told(name="told")
+        fb.RandomShuffleQueue(10, 2, fb.float32, [()], name="shuffled")
+        fb.random_uniform([3], name="noise")
+    with fb.Graph().as_default() as other, fb.Session() as sess:
+        fb.import_graph_def(graph.to_bytes(), name="imported")
+        assert sess.run("imported/told:0") == -1
+    seeds = {op.name: op.attributes["seed"] for op in other.operations if "seed" in op.attributes}
+    assert seeds.pop("imported/told") is None
+    assert len(seeds) == 2
+    assert None not in seeds.values()
+
+
 def test_an_imported_graph_is_differentiated_like_the_original(stored):
     with fb.Graph().as_default() as graph:
         [loss] = fb.import_graph_def(stored, return_elements=["loss:0"])

@@ -23,6 +23,7 @@ from flowbook.graph.model.touch import (
     PUTS,
     RANDOM_SHUFFLE_QUEUE,
     SAVED_QUEUE,
+    SOURCE_QUEUE,
     STACK,
     TAKES,
 )
@@ -40,7 +41,7 @@ saved_queue_op = owning_op("SavedQueue", SAVED_QUEUE, **_QUEUE)
 padding_fifo_queue_op = owning_op("PaddingFIFOQueue", PADDING_FIFO_QUEUE, **_QUEUE)
 priority_queue_op = owning_op("PriorityQueue", PRIORITY_QUEUE, **_QUEUE)
 # Another source makes it another queue: nothing of the one before comes out of it.
-source_queue_op = owning_op("SourceQueue", FIFO_QUEUE, **_QUEUE, source=REQUIRED)
+source_queue_op = owning_op("SourceQueue", SOURCE_QUEUE, **_QUEUE, source=REQUIRED)
 random_shuffle_queue_op = owning_op(
     "RandomShuffleQueue",
     RANDOM_SHUFFLE_QUEUE,
