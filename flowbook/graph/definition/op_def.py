@@ -134,7 +134,9 @@ class OpDef(Generic[Built]):
             outside the graph. Nothing by default: operations that touch nothing may be merged,
             computed before the run, or left out.
         owns: the kind of resource that each operation of this type owns. Without a kernel its
-            handle is the output; with one, the kernel gets the resource after `xp`.
+            handle is the output; with one, the kernel gets the resource after `xp`. What has an
+            attribute `shared_name` shares the resource with others of the same, if that is not
+            empty.
         reads_as: for an operation that reads a variable, the pure type that means the same on the
             variable's value, used where the variable is fed.
         needs_value: whether the resource that it reads or writes must have been initialised.

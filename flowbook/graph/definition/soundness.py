@@ -9,6 +9,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.retag import Retag
+from flowbook.graph.model.touch import resource_kind
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.arguments import Argument
@@ -30,6 +31,7 @@ def check_definition(op_def: OpDef[Any]) -> None:
 
     Raises:
         InvalidArgumentError: if they contradict each other.
+        NotFoundError: if there is no kind of resource that it says.
         InvalidTypeError: if a keyword is neither an argument of `OpDef` nor a type variable, or
             has a value of another type.
     """
@@ -62,6 +64,9 @@ def check_definition(op_def: OpDef[Any]) -> None:
         raise InvalidArgumentError(
             f"{op_def.type}: with gives_dead it has two outputs, and a bool as its last input"
         )
+    if op_def.owns is not None:
+        for attribute in resource_kind(op_def.owns).attributes:
+            _check_has(op_def, f"what owns a resource of kind {op_def.owns!r}", attribute)
     if op_def.must_be_fed and (op_def.inputs or not op_def.is_single):
         raise InvalidArgumentError(f"{op_def.type}: what must be fed has one output and no input")
     if op_def.summary is not None:

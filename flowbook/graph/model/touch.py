@@ -112,6 +112,12 @@ class ResourceKind(NamedTuple):
     is_seeded: bool = False
     comes_of_python: bool = False
 
+    @property
+    def attributes(self) -> list[str]:
+        """Those that what owns one has."""
+        seeds = ["graph_seed", "seed"] if self.is_seeded else []
+        return [self.held, *seeds] if self.held else seeds
+
 
 _kinds: dict[str, ResourceKind] = {}
 

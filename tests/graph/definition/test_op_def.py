@@ -111,6 +111,16 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ),
         ("x: T, yes: bool -> y: T", {"gives_dead": True}, "two outputs, and a bool as its last"),
         ("yes: bool, x: T -> y: T, z: T", {"gives_dead": True}, "two outputs, and a bool as its"),
+        (
+            "x: T -> y: T",
+            {"owns": "variable"},
+            "owns a resource of kind 'variable' has the attribute 'dtype'",
+        ),
+        (
+            "x: T -> y: T",
+            {"owns": "random_state", "attributes": {"graph_seed": None}},
+            "owns a resource of kind 'random_state' has the attribute 'seed'",
+        ),
         ("x: T -> y: T", {"must_be_fed": True}, "must be fed has one output and no input"),
         ("x: T -> y: T", {"summary": "curve"}, "a summary is one of 'scalar', .*, not 'curve'"),
         ("x: T -> y: T", {"summary": "scalar"}, "a summary has the attribute 'tag'"),
