@@ -2218,6 +2218,12 @@ CHANGES = (
     Change("exec/session/peek.py", "given[feedable(master.graph, key)] = value", "pass", (PEEK,)),
     Change(
         "exec/signature/feeds.py",
+        "tensor.op.op_def.owns != VARIABLE.name",
+        "not tensor.op.op_def.is_handle",
+        ("exec/signature/test_feeds.py",),
+    ),
+    Change(
+        "exec/signature/feeds.py",
         "value = value.handle",
         "pass",
         ("exec/session/test_session_tensors.py",),

@@ -14,6 +14,7 @@ from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.origin.called import called, tensor_called
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.touch import VARIABLE
 from flowbook.graph.ops.state.session_tensors import TensorHandle, takes_handles
 from flowbook.graph.ops.state.variables import Variable
 
@@ -46,8 +47,11 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         )
     if tensor.graph is not graph:
         raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])
-    if tensor.dtype is resource and not tensor.op.op_def.is_handle:
-        raise InvalidArgumentError(f"{tensor.name} is a handle and cannot be fed")
+    if tensor.dtype is resource and tensor.op.op_def.owns != VARIABLE.name:
+        raise InvalidArgumentError(
+            f"{tensor.name} is a handle, not of a variable, and cannot be fed",
+            hint="feed what is read or taken with it",
+        )
     if tensor.dtype is variant:
         raise InvalidArgumentError(
             f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"

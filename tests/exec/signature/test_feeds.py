@@ -26,6 +26,20 @@ def twice(sess, fetches, feeds):
 # Which tensors
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fb.FIFOQueue(2, [fb.float32], [()]).dequeue(),
+        lambda: fb.ConditionalAccumulator(fb.float32, [2]).take_grad(1),
+    ],
+    ids=["queue", "accumulator"],
+)
+def test_of_handles_only_those_of_variables_can_be_fed(sess, make):
+    taken = make()
+    with pytest.raises(fb.errors.InvalidArgumentError, match="is a handle, not of a variable"):
+        sess.run(taken, {taken.op.inputs[0]: 1.0})
+
+
 def test_any_tensor_can_be_fed(sess):
     a = fb.constant(2.0, name="a")
     b = fb.multiply(a, 3.0, name="b")
