@@ -56,6 +56,7 @@ TF_FUNCTIONS = "tensorflow/test_functions.py"
 CUDNN = "exec/kernels/cuda/test_cudnn.py"
 CUDA_NUMBERS = "exec/kernels/cuda/test_random_numbers.py"
 SEGMENTS = "graph/ops/reduction/test_segments.py"
+PLACE = "exec/placement/test_place.py"
 COSINES = "graph/numerics/test_cosines.py"
 KINDS = "exec/devices/test_kinds.py"
 REGISTERING = "exec/devices/test_registering.py"
@@ -1243,10 +1244,23 @@ CHANGES = (
         "            pass\n",
         (GROWTH,),
     ),
-    Change("exec/placement/place.py", "if len(there) > 1 or", "if", (GROWTH,)),
+    Change("exec/placement/place.py", " or not room.fits(number, chosen):", ":", (PLACE,)),
     Change(
-        "exec/placement/place.py", " or number_of[device.name] not in group.feasible", "", (GROWTH,)
+        "exec/placement/place.py",
+        "group.feasible if room.fits(number, i)}",
+        "group.feasible}",
+        (PLACE,),
     ),
+    Change("exec/placement/place.py", "    room.take_all(found.chosen)\n", "", (PLACE,)),
+    Change("exec/placement/place.py", "        room.take(number, chosen)\n", "", (PLACE,)),
+    Change(
+        "exec/placement/decisions.py",
+        "grown(self.decisions), self.taken)",
+        "grown(self.decisions))",
+        (PLACE,),
+    ),
+    Change("exec/placement/place.py", "if len(there) > 1 or", "if", (GROWTH,)),
+    Change("exec/placement/place.py", " or chosen not in group.feasible", "", (GROWTH,)),
     Change(
         "exec/placement/place.py",
         "    for group in left.values():",
@@ -1484,19 +1498,18 @@ CHANGES = (
         "exec/placement/assignment.py",
         "        if is_better and problem.room.fit(other):\n",
         "        if is_better:\n",
-        ("exec/placement/test_assignment.py", "exec/placement/test_place.py"),
+        ("exec/placement/test_assignment.py", PLACE),
     ),
     Change(
         "exec/placement/constraints.py",
         "    if not feasible and len(operations) > 1:\n",
         "    if False:\n",
-        ("exec/placement/test_place.py",),
+        (PLACE,),
     ),
     Change(
         "exec/placement/place.py",
         '            decision = Decision(f"{old.name!r}, from which',
-        "            device = devices[0]\n"
-        '            decision = Decision(f"{old.name!r}, from which',
+        '            chosen = 0\n            decision = Decision(f"{old.name!r}, from which',
         (GROWTH,),
     ),
     Change(
@@ -3219,7 +3232,7 @@ CHANGES = (
         "exec/placement/constraints.py",
         "    if settled.is_soft and not",
         "    if not",
-        ("exec/placement/test_place.py",),
+        (PLACE,),
     ),
     Change(
         "exec/engine/runner.py",
