@@ -1,7 +1,9 @@
 """Programs, and what became of their steps, as bytes: plain data, and nothing that could run.
 
-A program that was decoded is equal to the one that was encoded, and runs in a process that never
-saw its graph. Attributes that hold Python code, as those of `py_func` do, are refused.
+A program that was decoded says what the one that was encoded says, its arrays bit for bit: the same
+bytes come of both. `==` does not tell, as it has no answer where a program holds arrays. It runs in
+a process that never saw its graph. Attributes that hold Python code, as those of `py_func` do, are
+refused.
 
 A checksum stands before each message: most of one whose bits have changed would still be read, as
 another one.
@@ -51,7 +53,7 @@ M = TypeVar("M", bound=Message)
 
 
 def encode(program: Program) -> bytes:
-    """A program as bytes; equal for equal programs.
+    """A program as bytes; the same for programs that say the same.
 
     Raises:
         UnimplementedError: if an attribute holds Python code.
