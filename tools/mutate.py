@@ -113,6 +113,7 @@ ASSIGNMENT = "exec/placement/test_assignment.py"
 GUARD = "exec/instruments/test_guard.py"
 TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
+LEGALITY = "graph/rewrite/test_legality.py"
 BACKWARD = "graph/gradients/test_backward.py"
 LOOPS = "graph/gradients/test_loops.py"
 RECURRENT = "graph/control_flow/test_dynamic_rnn.py"
@@ -1393,6 +1394,113 @@ CHANGES = (
     Change(
         "graph/rewrite/subgraph.py", "wanted.update(node.after, node.behind)", "pass", (REWRITE,)
     ),
+    Change(
+        "graph/rewrite/legality.py",
+        "if graph.fetches != [graph.value_of(tensor) for tensor in fetches]:",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/legality.py",
+        "if not asked.issubset(graph.targets):",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "in waited.union(targets):", "in waited:", (LEGALITY,)),
+    Change("graph/rewrite/legality.py", "in waited.union(targets):", "in targets:", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "if not is_there and not is_replaced(operation, graph.feeds):",
+        "if not is_there:",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "if node.operation in run:", "if False:", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "if node.closes is not (None if closes is None else graph.node_of[closes]):",
+        "if node.closes is None and closes is not None:",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/legality.py",
+        "if node.closes is not (None if closes is None else graph.node_of[closes]):",
+        "if node.closes is not None and node.closes is not graph.node_of[closes]:",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "node.closes not in there:", "False:", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "if closed_by is not None and graph.node_of[closed_by] not in there:",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/legality.py",
+        "if made.owner is None and operation.op_def.reads_as is not None:",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/legality.py",
+        "if len(standing) != 1 or",
+        "if len(standing) > 1 or",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "node.op_def is not operation.op_def or", "", (LEGALITY,)),
+    Change("graph/rewrite/legality.py", " or node.key != made.key", "", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py", "is not made and not is_read:", "is not made:", (LEGALITY,)
+    ),
+    Change("graph/rewrite/legality.py", "is not made and not is_read:", "is None:", (LEGALITY,)),
+    Change("graph/rewrite/legality.py", "if earlier and not later:", "if False:", (LEGALITY,)),
+    Change("graph/rewrite/legality.py", "if earlier and not later:", "if not later:", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "if not preceding[node] & bits.get(other, 0):",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "waited | reduce(or_, taken)\n", "waited\n", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "reduce(and_ if node.op_def.fires_on_any else or_, taken)",
+        "reduce(or_, taken)",
+        (LEGALITY,),
+    ),
+    Change("graph/rewrite/legality.py", "if tensor not in graph.feeds and", "if", (LEGALITY,)),
+    Change(
+        "graph/rewrite/legality.py",
+        "for other in graph.nodes_for(control):",
+        "for other in ():",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/legality.py",
+        "(*graph.producers(node), *node.after, *node.behind)",
+        "(*graph.producers(node), *node.after)",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/prune.py",
+        "if control not in seen and not is_replaced(control, fed):",
+        "if False:",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/subgraph.py",
+        "node.behind = _standing(node.behind, instead, node)",
+        "node.behind = ()",
+        (LEGALITY,),
+    ),
+    Change(
+        "graph/rewrite/cse.py", "        node.after and frozenset(node.after),\n", "", (LEGALITY,)
+    ),
+    Change(
+        "graph/rewrite/cse.py",
+        "return op_def.is_pure or _reads_state(node)",
+        "return True",
+        (LEGALITY,),
+    ),
     # Plans
     Change(
         "exec/plan/memory.py",
@@ -1413,6 +1521,19 @@ CHANGES = (
         (CODEC,),
     ),
     Change("exec/plan/codec.py", "    found.details += message.error_details\n", "", (CODEC,)),
+    Change(
+        "exec/plan/codec.py",
+        "if data[: _CHECKSUM.size] != _CHECKSUM.pack(zlib.crc32(body)):",
+        "if len(data) < _CHECKSUM.size:",
+        (CODEC,),
+    ),
+    Change("exec/plan/codec.py", "if message.version != VERSION:", "if False:", (CODEC,)),
+    Change(
+        "exec/plan/codec.py",
+        "except (DecodeError, UnicodeDecodeError, RecursionError) as",
+        "except RecursionError as",
+        (CODEC,),
+    ),
     Change("exec/plan/codec.py", "= shared_name(node.type)", "= node.type", (CODEC,)),
     Change("graph/model/registry.py", "latest.key != key:", "False:", (CODEC,)),
     Change("graph/model/retag.py", "def __reduce__", "def _reduce", (CODEC,)),
