@@ -195,8 +195,8 @@ class LocalMaster:
     ) -> Sequence[Any]:
         """Run one step; see `Master`.
 
-        What was put on another device meanwhile may have failed a step that read it. If it has done
-        nothing but read, it runs once more.
+        What went to another device meanwhile (`replace`), or lost its value (`reset`), may have
+        failed a step that read it. If it has done nothing but read, it runs once more.
 
         Raises:
             OpError: what an operation raised.
@@ -209,6 +209,7 @@ class LocalMaster:
                 prepared, kept = self._initialized(prepared, feeds, deadline)
             else:
                 prepared, kept = self._current(prepared)
+        epoch = kept.epoch
         try:
             found = kept.runner.run(feeds, deadline)
             return found if self.placer.moves == moves else self.placer.fetched(found)
@@ -216,12 +217,16 @@ class LocalMaster:
             error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
-            if self.placer.moves == moves:
+            if self.placer.moves != moves:
+                meanwhile = "was put on another device"
+            elif initializes and self._initialisation.may_be_outdated(error, epoch):
+                meanwhile = "lost its value"
+            else:
                 raise error from cause
             if all(op.op_def.access in (None, Access.READ) for op in prepared.operations):
                 return self.run(prepared, feeds, deadline, initializes)
             raise AbortedError(
-                "what the step uses was put on another device while it was under way",
+                f"what the step uses {meanwhile} while it was under way",
                 hint="run it again, if what it has done may be done twice",
             ) from error
         finally:
@@ -274,7 +279,12 @@ class LocalMaster:
                 fed = prepared.signature.feeds
                 # Late feeds have no values yet.
                 given = dict(zip(fed, feeds, strict=True)) if feeds else {}
-                self._initialisation.prepare_for(new, fed, given, deadline)
+                try:
+                    self._initialisation.prepare_for(new, fed, given, deadline)
+                except OpError as error:
+                    if self._initialisation.may_be_outdated(error, epoch):
+                        continue
+                    raise
             kept.epoch = epoch
             # What initialises may have had variables move that the step uses.
             prepared, kept = self._current(prepared)

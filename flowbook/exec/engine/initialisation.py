@@ -26,7 +26,12 @@ from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.ancestors import closing, taken_by
-from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
+from flowbook.graph.model.errors import (
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OpError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey, touched_by
 from flowbook.graph.model.tensor import Tensor
@@ -114,6 +119,19 @@ class Initialisation:
             self._resource(variable)
         if self._is_automatic:
             self._initialize(self._needed(uses, fed), given, deadline)
+
+    def may_be_outdated(self, error: OpError, epoch: int) -> bool:
+        """Whether a step fails for want of a value that was there when this was asked.
+
+        Args:
+            error: what the step failed with.
+            epoch: the store's when this was asked.
+        """
+        return (
+            self._is_automatic
+            and isinstance(error, FailedPreconditionError)
+            and self._store.may_have_lost_since(epoch)
+        )
 
     def _resource(self, variable: Operation) -> Any:
         assert variable.key is not None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.room import Need
 from flowbook.exec.report import in_seconds
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
@@ -76,15 +77,17 @@ class Placement:
         default: the device of the nodes that nothing constrains.
         chosen: the devices of the others.
         decisions: why, for the others.
+        taken: of each device the memory that was taken, if any is bounded.
     """
 
     default: Device
     chosen: Table[Operation, Device] = field(default_factory=dict)
     decisions: Table[Operation, Decision] = field(default_factory=dict)
+    taken: Sequence[Need] = ()
 
     def grown(self) -> Placement:
         """One that begins with this one, and to which more can be added."""
-        return Placement(self.default, grown(self.chosen), grown(self.decisions))
+        return Placement(self.default, grown(self.chosen), grown(self.decisions), self.taken)
 
     def put(self, operations: Iterable[Operation], device: Device, decision: Decision) -> None:
         """Have operations run on a device, those that run nowhere yet."""

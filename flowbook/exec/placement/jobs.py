@@ -78,9 +78,9 @@ def _link(source: Device, destination: Device) -> tuple[float, float]:
 
 
 def needs_of(graph: Subgraph, group_of: Sequence[int], costs: Costs) -> dict[int, Need]:
-    """How much memory each group takes."""
+    """How much memory each group of new nodes takes."""
     found: dict[int, Need] = {}
-    for node, number in zip(graph.nodes, group_of, strict=True):
+    for node, number in zip(graph.new, group_of, strict=True):
         need, passes = found.get(number, Need()), 0
         for value in dict.fromkeys(node.inputs):
             if value in graph.constants:

@@ -6,7 +6,7 @@ early (`assignment.py`), by what the cost model expects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flowbook.exec.devices.device import Device
@@ -15,7 +15,7 @@ from flowbook.exec.placement.constraints import Group, bounded, groups_of, not_h
 from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Decision, Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
-from flowbook.exec.placement.room import Need
+from flowbook.exec.placement.room import Need, Room
 from flowbook.exec.placement.simulation import Job
 from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
@@ -92,10 +92,7 @@ def _decide(
     group_of = [number_of[node.operation] for node in graph.nodes]
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
-    limits = [device.memory_limit for device in devices]
-    is_bounded = any(limit is not None for limit in limits)
-    needs = needs_of(graph, group_of, costs) if is_bounded else {}
-    needed = [needs.get(number, Need()) for number in range(len(groups))]
+    limits, needed = _limits_and_needs(graph, devices, groups, group_of, costs)
     transfer = transfer_among(devices)
     lasting = [n for n, group in enumerate(groups) if any(map(_has_resource, group.operations))]
     problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed, lasting)
@@ -104,16 +101,37 @@ def _decide(
     if overfull is not None:
         there = [n for n, device in enumerate(found.chosen) if device == overfull]
         raise _out_of_memory(devices[overfull], [(groups[n], needed[n]) for n in there])
+    room = problem.room
+    room.take_all(found.chosen)
+    placement.taken = room.taken
     for number, group in enumerate(groups):
         device = devices[found.chosen[number]]
         told = {devices[each].name: end for each, end in found.ends.get(number, {}).items()}
         is_first = not told or told.get(device.name) == min(told.values())
-        full = {
-            devices[each].name: "has no memory left for it" for each in found.full.get(number, ())
-        }
-        ruled_out = {**group.ruled_out, **full} if full else group.ruled_out
+        ruled_out = _ruled_out(group, devices, found.full.get(number, ()))
         decision = Decision(group.because, told, ruled_out, is_first)
         placement.put(group.operations, device, decision)
+
+
+def _ruled_out(group: Group, devices: Sequence[Device], full: Sequence[int]) -> Mapping[str, str]:
+    """Why a group runs on no other device; some have no room for it."""
+    if not full:
+        return group.ruled_out
+    return {**group.ruled_out, **{devices[i].name: "has no memory left for it" for i in full}}
+
+
+def _limits_and_needs(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    groups: Sequence[Group],
+    group_of: Sequence[int],
+    costs: Costs,
+) -> tuple[Sequence[int | None], Sequence[Need]]:
+    """How much memory each device has, and how much each group needs where one is bounded."""
+    limits = [device.memory_limit for device in devices]
+    is_bounded = any(limit is not None for limit in limits)
+    needs = needs_of(graph, group_of, costs) if is_bounded else {}
+    return limits, [needs.get(number, Need()) for number in range(len(groups))]
 
 
 def _add(
@@ -125,6 +143,8 @@ def _add(
 ) -> None:
     """Place what is new, each group where it would end first once its inputs are made."""
     group_of = {op: number for number, group in enumerate(groups) for op in group.operations}
+    numbers = [group_of[node.operation] for node in graph.new]
+    room = Room(*_limits_and_needs(graph, devices, groups, numbers, costs), placement.taken)
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}
 
@@ -139,25 +159,32 @@ def _add(
         return max(arrivals) + costs.seconds(node, devices[device].kind)
 
     left = dict(enumerate(groups))
-    for node in graph.new:
-        group = left.pop(group_of[node.operation], None)
+    for node, number in zip(graph.new, numbers, strict=True):
+        group = left.pop(number, None)
         if group is None:
             continue  # It is where others are that it cannot part from.
         there = {placement.chosen[op]: op for op in group.operations if op in placement.chosen}
         if there:
             device, old = next(iter(there.items()))
-            if len(there) > 1 or number_of[device.name] not in group.feasible:
+            chosen = number_of[device.name]
+            if len(there) > 1 or chosen not in group.feasible or not room.fits(number, chosen):
                 raise CannotFollow
             decision = Decision(f"{old.name!r}, from which it cannot part, runs there")
         else:
-            ends = {devices[i].name: end_on(node, i) for i in group.feasible}
-            device = devices[number_of[min(ends, key=ends.__getitem__)]]
-            decision = Decision(group.because, {} if group.because else ends, group.ruled_out)
-        placement.put(group.operations, device, decision)
+            ends = {i: end_on(node, i) for i in group.feasible if room.fits(number, i)}
+            if not ends:
+                raise CannotFollow
+            chosen = min(ends, key=ends.__getitem__)
+            told = {devices[i].name: end for i, end in ends.items()} if not group.because else {}
+            full = [i for i in group.feasible if i not in ends]
+            decision = Decision(group.because, told, _ruled_out(group, devices, full))
+        room.take(number, chosen)
+        placement.put(group.operations, devices[chosen], decision)
     # What was computed before the run.
     for group in left.values():
         decision = Decision(group.because, {}, group.ruled_out)
         placement.put(group.operations, devices[group.feasible[0]], decision)
+    placement.taken = room.taken
 
 
 def _has_resource(operation: Operation) -> bool:

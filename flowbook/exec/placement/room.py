@@ -28,13 +28,21 @@ class Room:
     Args:
         limits: the bytes of each device; None for any.
         needs: what each group needs.
+        taken: of each device what is taken already; nothing by default.
     """
 
-    def __init__(self, limits: Sequence[int | None], needs: Sequence[Need]) -> None:
+    def __init__(
+        self, limits: Sequence[int | None], needs: Sequence[Need], taken: Sequence[Need] = ()
+    ) -> None:
         self._limits = limits
         self._needs = needs
-        self._stays = [0] * len(limits)
-        self._passes = [0] * len(limits)
+        self._stays = [need.stays for need in taken] or [0] * len(limits)
+        self._passes = [need.passes for need in taken] or [0] * len(limits)
+
+    @property
+    def taken(self) -> Sequence[Need]:
+        """Of each device what is taken."""
+        return [*map(Need, self._stays, self._passes)]
 
     def fits(self, group: int, device: int) -> bool:
         """Whether a device has room for a group beside those that took theirs."""
@@ -48,6 +56,11 @@ class Room:
         need = self._needs[group]
         self._stays[device] += need.stays
         self._passes[device] = max(self._passes[device], need.passes)
+
+    def take_all(self, chosen: Sequence[int]) -> None:
+        """Have each group take its room on the device that is chosen for it."""
+        for group, device in enumerate(chosen):
+            self.take(group, device)
 
     def fit(self, chosen: Sequence[int]) -> bool:
         """Whether there is room for all groups on the devices that are chosen for them."""

@@ -1,12 +1,21 @@
 """Programs, and what became of their steps, as bytes: plain data, and nothing that could run.
 
-A program that was decoded is equal to the one that was encoded, and runs in a process that never
-saw its graph. Attributes that hold Python code, as those of `py_func` do, are refused.
+A program that was decoded says what the one that was encoded says, its arrays bit for bit: the same
+bytes come of both. `==` does not tell, as it has no answer where a program holds arrays. It runs in
+a process that never saw its graph. Attributes that hold Python code, as those of `py_func` do, are
+refused.
+
+A checksum stands before each message: most of one whose bits have changed would still be read, as
+another one.
 """
 
 from __future__ import annotations
 
-from google.protobuf.message import DecodeError
+import struct
+import zlib
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
 
 from flowbook.exec.plan.failure import Failure, LoopPlace, Summary
 from flowbook.exec.plan.memory import Ownership
@@ -38,9 +47,13 @@ from flowbook.graph.storing.stored_values import (
 
 VERSION = 1
 
+_CHECKSUM = struct.Struct("<I")
+
+M = TypeVar("M", bound=Message)
+
 
 def encode(program: Program) -> bytes:
-    """A program as bytes; equal for equal programs.
+    """A program as bytes; the same for programs that say the same.
 
     Raises:
         UnimplementedError: if an attribute holds Python code.
@@ -60,8 +73,7 @@ def encode(program: Program) -> bytes:
     for each in program.parts:
         _write_part(each, message.parts.add(), values)
     message.arrays.extend(values.arrays.values())
-    message.complete = True
-    return message.SerializeToString(deterministic=True)
+    return _sealed(message)
 
 
 def decode(data: bytes) -> Program:
@@ -70,19 +82,36 @@ def decode(data: bytes) -> Program:
     Raises:
         DataLossError: if the bytes are damaged, or are not a program of this version.
     """
-    message = ProgramDef()
-    try:
-        message.ParseFromString(data)
-    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataLossError(f"these {len(data)} bytes are not a program: {error}") from None
-    if not message.complete or message.version != VERSION:
-        raise DataLossError(f"these {len(data)} bytes are not a whole program of version {VERSION}")
+    message = _opened(data, ProgramDef(), "program")
+    if message.version != VERSION:
+        raise DataLossError(
+            f"the program is in format {message.version}; this Flowbook reads format {VERSION}",
+            hint="install the same Flowbook at both ends",
+        )
     values = ValueReader(map(in_message, message.arrays))
     return Program(
         tuple([_read_feed(feed) for feed in message.feeds]),
         tuple([(fetch.part, fetch.place) for fetch in message.fetches]),
         tuple([_read_part(part, values) for part in message.parts]),
     )
+
+
+def _sealed(message: Message) -> bytes:
+    """A message as bytes, their checksum before them."""
+    body = message.SerializeToString(deterministic=True)
+    return _CHECKSUM.pack(zlib.crc32(body)) + body
+
+
+def _opened(data: bytes, message: M, name: str) -> M:
+    """A message, filled with what `_sealed` made of one; errors call it by a name."""
+    body = data[_CHECKSUM.size :]
+    if data[: _CHECKSUM.size] != _CHECKSUM.pack(zlib.crc32(body)):
+        raise DataLossError(f"these {len(data)} bytes are not a whole {name}: the checksum differs")
+    try:
+        message.ParseFromString(body)
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataLossError(f"these {len(data)} bytes are not a {name}: {error}") from None
+    return message
 
 
 def _read_feed(message: FeedDef) -> Feed:
@@ -187,7 +216,7 @@ def _read_node(message: NodeDef, values: ValueReader) -> PlanNode:
 def encode_failure(failure: Failure) -> bytes:
     """A failure as bytes."""
     error = failure.error
-    return FailureDef(
+    message = FailureDef(
         error=type(error).__name__,
         message=encodable(error.message),
         hint=encodable(error.hint or ""),
@@ -202,7 +231,8 @@ def encode_failure(failure: Failure) -> bytes:
         details=map(encodable, failure.details),
         loops=[LoopPlaceDef(frame=encodable(f), iteration=i) for f, i in failure.loops],
         part=failure.part,
-    ).SerializeToString()
+    )
+    return _sealed(message)
 
 
 def decode_failure(data: bytes) -> Failure:
@@ -211,11 +241,7 @@ def decode_failure(data: bytes) -> Failure:
     Raises:
         DataLossError: if the bytes are damaged.
     """
-    message = FailureDef()
-    try:
-        message.ParseFromString(data)
-    except (DecodeError, UnicodeDecodeError) as error:
-        raise DataLossError(f"these {len(data)} bytes are not a failure: {error}") from None
+    message = _opened(data, FailureDef(), "failure")
     kind = getattr(errors, message.error, None) if message.error in errors.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, OpError)):
         kind = InternalError

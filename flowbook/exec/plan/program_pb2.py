@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from flowbook.graph.storing import graph_pb2 as flowbook_dot_graph_dot_storing_dot_graph__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n flowbook/exec/plan/program.proto\x12\x08\x66lowbook\x1a\"flowbook/graph/storing/graph.proto\"\xbc\x01\n\nProgramDef\x12\x0f\n\x07version\x18\x01 \x01(\r\x12 \n\x05\x66\x65\x65\x64s\x18\x02 \x03(\x0b\x32\x11.flowbook.FeedDef\x12#\n\x07\x66\x65tches\x18\x03 \x03(\x0b\x32\x12.flowbook.FetchDef\x12 \n\x05parts\x18\x04 \x03(\x0b\x32\x11.flowbook.PartDef\x12\"\n\x06\x61rrays\x18\x05 \x03(\x0b\x32\x12.flowbook.ArrayDef\x12\x10\n\x08\x63omplete\x18\x0f \x01(\x08\"U\n\x07\x46\x65\x65\x64\x44\x65\x66\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x04spec\x18\x02 \x01(\x0b\x32\x13.flowbook.OutputDef\x12\x19\n\x11replaces_constant\x18\x03 \x01(\x08\"\'\n\x08\x46\x65tchDef\x12\x0c\n\x04part\x18\x01 \x01(\r\x12\r\n\x05place\x18\x02 \x01(\r\"\xdd\x01\n\x07PartDef\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x02 \x03(\r\x12\x0e\n\x06values\x18\x03 \x01(\r\x12!\n\x05\x62lock\x18\x04 \x01(\x0b\x32\x12.flowbook.BlockDef\x12\x0f\n\x07\x66\x65tches\x18\x05 \x03(\r\x12\x11\n\townership\x18\x06 \x03(\t\x12\x0f\n\x07targets\x18\x07 \x03(\r\x12(\n\tconstants\x18\x08 \x03(\x0b\x32\x15.flowbook.ConstantDef\x12\x0f\n\x07on_host\x18\t \x03(\r\x12\x10\n\x08is_timed\x18\n \x01(\x08\"+\n\x0b\x43onstantDef\x12\r\n\x05value\x18\x01 \x01(\r\x12\r\n\x05\x61rray\x18\x02 \x01(\x0c\"|\n\x08\x42lockDef\x12 \n\x05nodes\x18\x01 \x03(\x0b\x32\x11.flowbook.NodeDef\x12\"\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x12.flowbook.BlockDef\x12\r\n\x05\x66rame\x18\x03 \x01(\t\x12\x1b\n\x13parallel_iterations\x18\x04 \x01(\r\"\xe2\x01\n\x07NodeDef\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06inputs\x18\x02 \x03(\r\x12\x0f\n\x07outputs\x18\x03 \x03(\r\x12\r\n\x05\x61\x66ter\x18\x04 \x03(\r\x12\'\n\nattributes\x18\x05 \x03(\x0b\x32\x13.flowbook.Attribute\x12\"\n\x05specs\x18\x06 \x03(\x0b\x32\x13.flowbook.OutputDef\x12\x1d\n\x03key\x18\x07 \x01(\x0b\x32\x10.flowbook.KeyDef\x12\x0c\n\x04name\x18\x08 \x01(\t\x12\x0f\n\x07sources\x18\t \x03(\x04\x12\x0e\n\x06\x62\x65hind\x18\n \x03(\r\"=\n\x06KeyDef\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x04\"\xcb\x01\n\nFailureDef\x12\r\n\x05\x65rror\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12\x15\n\rerror_details\x18\x04 \x03(\t\x12\x0c\n\x04node\x18\x05 \x01(\x12\x12$\n\x06inputs\x18\x06 \x03(\x0b\x32\x14.flowbook.SummaryDef\x12\x0f\n\x07\x64\x65tails\x18\x07 \x03(\t\x12%\n\x05loops\x18\x08 \x03(\x0b\x32\x16.flowbook.LoopPlaceDef\x12\x0c\n\x04part\x18\t \x01(\r\"0\n\x0cLoopPlaceDef\x12\r\n\x05\x66rame\x18\x01 \x01(\t\x12\x11\n\titeration\x18\x02 \x01(\x04\":\n\nSummaryDef\x12\x10\n\x08is_there\x18\x01 \x01(\x08\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n flowbook/exec/plan/program.proto\x12\x08\x66lowbook\x1a\"flowbook/graph/storing/graph.proto\"\xaa\x01\n\nProgramDef\x12\x0f\n\x07version\x18\x01 \x01(\r\x12 \n\x05\x66\x65\x65\x64s\x18\x02 \x03(\x0b\x32\x11.flowbook.FeedDef\x12#\n\x07\x66\x65tches\x18\x03 \x03(\x0b\x32\x12.flowbook.FetchDef\x12 \n\x05parts\x18\x04 \x03(\x0b\x32\x11.flowbook.PartDef\x12\"\n\x06\x61rrays\x18\x05 \x03(\x0b\x32\x12.flowbook.ArrayDef\"U\n\x07\x46\x65\x65\x64\x44\x65\x66\x12\x0c\n\x04name\x18\x01 \x01(\t\x12!\n\x04spec\x18\x02 \x01(\x0b\x32\x13.flowbook.OutputDef\x12\x19\n\x11replaces_constant\x18\x03 \x01(\x08\"\'\n\x08\x46\x65tchDef\x12\x0c\n\x04part\x18\x01 \x01(\r\x12\r\n\x05place\x18\x02 \x01(\r\"\xdd\x01\n\x07PartDef\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\r\n\x05\x66\x65\x65\x64s\x18\x02 \x03(\r\x12\x0e\n\x06values\x18\x03 \x01(\r\x12!\n\x05\x62lock\x18\x04 \x01(\x0b\x32\x12.flowbook.BlockDef\x12\x0f\n\x07\x66\x65tches\x18\x05 \x03(\r\x12\x11\n\townership\x18\x06 \x03(\t\x12\x0f\n\x07targets\x18\x07 \x03(\r\x12(\n\tconstants\x18\x08 \x03(\x0b\x32\x15.flowbook.ConstantDef\x12\x0f\n\x07on_host\x18\t \x03(\r\x12\x10\n\x08is_timed\x18\n \x01(\x08\"+\n\x0b\x43onstantDef\x12\r\n\x05value\x18\x01 \x01(\r\x12\r\n\x05\x61rray\x18\x02 \x01(\x0c\"|\n\x08\x42lockDef\x12 \n\x05nodes\x18\x01 \x03(\x0b\x32\x11.flowbook.NodeDef\x12\"\n\x06\x62locks\x18\x02 \x03(\x0b\x32\x12.flowbook.BlockDef\x12\r\n\x05\x66rame\x18\x03 \x01(\t\x12\x1b\n\x13parallel_iterations\x18\x04 \x01(\r\"\xe2\x01\n\x07NodeDef\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06inputs\x18\x02 \x03(\r\x12\x0f\n\x07outputs\x18\x03 \x03(\r\x12\r\n\x05\x61\x66ter\x18\x04 \x03(\r\x12\'\n\nattributes\x18\x05 \x03(\x0b\x32\x13.flowbook.Attribute\x12\"\n\x05specs\x18\x06 \x03(\x0b\x32\x13.flowbook.OutputDef\x12\x1d\n\x03key\x18\x07 \x01(\x0b\x32\x10.flowbook.KeyDef\x12\x0c\n\x04name\x18\x08 \x01(\t\x12\x0f\n\x07sources\x18\t \x03(\x04\x12\x0e\n\x06\x62\x65hind\x18\n \x03(\r\"=\n\x06KeyDef\x12\x11\n\tcontainer\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ngeneration\x18\x03 \x01(\x04\"\xcb\x01\n\nFailureDef\x12\r\n\x05\x65rror\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04hint\x18\x03 \x01(\t\x12\x15\n\rerror_details\x18\x04 \x03(\t\x12\x0c\n\x04node\x18\x05 \x01(\x12\x12$\n\x06inputs\x18\x06 \x03(\x0b\x32\x14.flowbook.SummaryDef\x12\x0f\n\x07\x64\x65tails\x18\x07 \x03(\t\x12%\n\x05loops\x18\x08 \x03(\x0b\x32\x16.flowbook.LoopPlaceDef\x12\x0c\n\x04part\x18\t \x01(\r\"0\n\x0cLoopPlaceDef\x12\r\n\x05\x66rame\x18\x01 \x01(\t\x12\x11\n\titeration\x18\x02 \x01(\x04\":\n\nSummaryDef\x12\x10\n\x08is_there\x18\x01 \x01(\x08\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,25 +33,25 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'flowbook.exec.plan.program_
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_PROGRAMDEF']._serialized_start=83
-  _globals['_PROGRAMDEF']._serialized_end=271
-  _globals['_FEEDDEF']._serialized_start=273
-  _globals['_FEEDDEF']._serialized_end=358
-  _globals['_FETCHDEF']._serialized_start=360
-  _globals['_FETCHDEF']._serialized_end=399
-  _globals['_PARTDEF']._serialized_start=402
-  _globals['_PARTDEF']._serialized_end=623
-  _globals['_CONSTANTDEF']._serialized_start=625
-  _globals['_CONSTANTDEF']._serialized_end=668
-  _globals['_BLOCKDEF']._serialized_start=670
-  _globals['_BLOCKDEF']._serialized_end=794
-  _globals['_NODEDEF']._serialized_start=797
-  _globals['_NODEDEF']._serialized_end=1023
-  _globals['_KEYDEF']._serialized_start=1025
-  _globals['_KEYDEF']._serialized_end=1086
-  _globals['_FAILUREDEF']._serialized_start=1089
-  _globals['_FAILUREDEF']._serialized_end=1292
-  _globals['_LOOPPLACEDEF']._serialized_start=1294
-  _globals['_LOOPPLACEDEF']._serialized_end=1342
-  _globals['_SUMMARYDEF']._serialized_start=1344
-  _globals['_SUMMARYDEF']._serialized_end=1402
+  _globals['_PROGRAMDEF']._serialized_end=253
+  _globals['_FEEDDEF']._serialized_start=255
+  _globals['_FEEDDEF']._serialized_end=340
+  _globals['_FETCHDEF']._serialized_start=342
+  _globals['_FETCHDEF']._serialized_end=381
+  _globals['_PARTDEF']._serialized_start=384
+  _globals['_PARTDEF']._serialized_end=605
+  _globals['_CONSTANTDEF']._serialized_start=607
+  _globals['_CONSTANTDEF']._serialized_end=650
+  _globals['_BLOCKDEF']._serialized_start=652
+  _globals['_BLOCKDEF']._serialized_end=776
+  _globals['_NODEDEF']._serialized_start=779
+  _globals['_NODEDEF']._serialized_end=1005
+  _globals['_KEYDEF']._serialized_start=1007
+  _globals['_KEYDEF']._serialized_end=1068
+  _globals['_FAILUREDEF']._serialized_start=1071
+  _globals['_FAILUREDEF']._serialized_end=1274
+  _globals['_LOOPPLACEDEF']._serialized_start=1276
+  _globals['_LOOPPLACEDEF']._serialized_end=1324
+  _globals['_SUMMARYDEF']._serialized_start=1326
+  _globals['_SUMMARYDEF']._serialized_end=1384
 # @@protoc_insertion_point(module_scope)

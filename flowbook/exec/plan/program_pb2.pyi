@@ -8,20 +8,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ProgramDef(_message.Message):
-    __slots__ = ("version", "feeds", "fetches", "parts", "arrays", "complete")
+    __slots__ = ("version", "feeds", "fetches", "parts", "arrays")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     FEEDS_FIELD_NUMBER: _ClassVar[int]
     FETCHES_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
     ARRAYS_FIELD_NUMBER: _ClassVar[int]
-    COMPLETE_FIELD_NUMBER: _ClassVar[int]
     version: int
     feeds: _containers.RepeatedCompositeFieldContainer[FeedDef]
     fetches: _containers.RepeatedCompositeFieldContainer[FetchDef]
     parts: _containers.RepeatedCompositeFieldContainer[PartDef]
     arrays: _containers.RepeatedCompositeFieldContainer[_graph_pb2.ArrayDef]
-    complete: bool
-    def __init__(self, version: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[FeedDef, _Mapping]]] = ..., fetches: _Optional[_Iterable[_Union[FetchDef, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[PartDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[_graph_pb2.ArrayDef, _Mapping]]] = ..., complete: bool = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[FeedDef, _Mapping]]] = ..., fetches: _Optional[_Iterable[_Union[FetchDef, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[PartDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[_graph_pb2.ArrayDef, _Mapping]]] = ...) -> None: ...
 
 class FeedDef(_message.Message):
     __slots__ = ("name", "spec", "replaces_constant")

@@ -60,6 +60,14 @@ class Shared(Protocol):
 
 
 @runtime_checkable
+class Announcing(Protocol):
+    """What a resource can be asked that announces whether it has a value."""
+
+    def announce_to(self, announce: Callable[[bool], None]) -> None:
+        """Announce it to one more, while it cannot change."""
+
+
+@runtime_checkable
 class Stateful(Protocol):
     """What a resource can be asked that has a state beside variables' values."""
 

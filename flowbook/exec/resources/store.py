@@ -22,6 +22,7 @@ from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.gate import Gate
 from flowbook.exec.resources.kinds import (
+    Announcing,
     Birth,
     Closable,
     Definition,
@@ -44,6 +45,8 @@ _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _lock = threading.Lock()
 # A resource announces under its own lock, and `_lock` is held where that is taken.
 _stores_lock = threading.Lock()
+# Held while values are dropped, until all stores have begun another epoch.
+_dropping = threading.Lock()
 
 
 class Store:
@@ -78,9 +81,10 @@ class Store:
         with _stores_lock:
             _stores.add(self)
         with _lock:
-            initialized = [key for key, resource in _shared.items() if resource.is_initialized]
-        for key in initialized:
-            on_value(key, True)
+            shared = list(_shared.items())
+        for key, resource in shared:
+            if isinstance(resource, Announcing):
+                resource.announce_to(partial(on_value, key))
 
     @property
     def homes(self) -> Mapping[ResourceKey, Device]:
@@ -206,6 +210,11 @@ class Store:
         """Have everyone ask again what has to be initialised."""
         self.epoch += 1
 
+    def may_have_lost_since(self, epoch: int) -> bool:
+        """Whether another epoch has begun; what is being dropped right now has one begin."""
+        with _dropping:
+            return self.epoch != epoch
+
     def close(self) -> None:
         """Drop the session's own resources and their memory; there will be no more."""
         with self._lock:
@@ -285,7 +294,10 @@ def reset_container(name: str) -> None:
 
 def _forget(resources: Iterable[Shared]) -> None:
     """Drop values; all sessions find out before their next steps."""
-    for resource in resources:
-        resource.forget()
-    for store in _all_stores():
-        store.start_over()
+    with _dropping:
+        try:
+            for resource in resources:
+                resource.forget()
+        finally:
+            for store in _all_stores():
+                store.start_over()

@@ -254,6 +254,11 @@ class VariableResource:
             self._buffer = self._view = None
             self._announce(False)
 
+    def announce_to(self, announce: Callable[[bool], None]) -> None:
+        """Announce whether it has a value to one more, while that cannot change."""
+        with self._lock:
+            announce(self._view is not None)
+
     # Initialising
 
     def claim(self, claim: threading.Event) -> bool:

@@ -8,7 +8,10 @@ from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.placement.place import place
+from flowbook.exec.plan.pipeline import grow
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.rewrite.subgraph import CannotFollow
 
 
 @pytest.fixture
@@ -214,6 +217,48 @@ def test_what_has_to_be_where_it_does_not_fit(x):
     assert "cpu:0 has 1.00 kB; what has to be there takes 1.20 kB for variables" in text
     assert text.index("'v' takes 800 B (test_place.py, line") < text.index("'w' takes 400 B")
     assert caught.value.operation is v.op
+
+
+def zeros(size, name):
+    return fb.Variable(np.zeros(size, np.float32), name=name) + 0.0
+
+
+def placed_after(first, build, devices):
+    """Where things are placed by which a graph grows, and what was built for that."""
+    base = grow(Signature((first,), (), ()), devices)
+    built = build()
+    return built, grow(Signature((first, built), (), ()), devices, base).prepared.placement
+
+
+def test_what_does_not_fit_beside_what_was_placed_before_goes_elsewhere():
+    devices = small_and_large()
+    v, placement = placed_after(zeros(1, "u"), lambda: zeros(60, "v"), devices)
+    assert placement.device_of(v.op) is devices[0]
+    v, placement = placed_after(zeros(100, "w"), lambda: zeros(60, "v"), devices)
+    assert placement.device_of(v.op) is devices[1]
+    assert f"{devices[0].name} has no memory left for it" in placement.reason(v.op.inputs[0].op)
+
+
+def test_what_is_new_takes_room_too():
+    devices = small_and_large()
+    both = lambda: fb.concat([zeros(120, "v"), zeros(120, "w")], 0)  # noqa: E731
+    both, placement = placed_after(zeros(1, "u"), both, devices)
+    assert {placement.device_of(y.op) for y in both.op.inputs[:2]} == {*devices}
+
+
+def test_what_has_to_be_where_it_does_not_fit_cannot_follow():
+    def asking():
+        with fb.device("cpu:0"):
+            return zeros(60, "v")
+
+    with pytest.raises(CannotFollow):
+        placed_after(zeros(100, "w"), asking, small_and_large())
+
+
+def test_what_cannot_part_from_what_leaves_it_no_room_cannot_follow():
+    w = fb.Variable(np.zeros(100, np.float32), name="w")
+    with pytest.raises(CannotFollow):
+        placed_after(w + 0.0, lambda: fb.assign_add(w, np.ones(100, np.float32)), small_and_large())
 
 
 def soft(fetches, feeds=None, devices=("cpu:0", "simulated:0")):
