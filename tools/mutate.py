@@ -1333,7 +1333,9 @@ CHANGES = (
         "            pass\n",
         (REWRITE,),
     ),
-    Change("graph/rewrite/order_state.py", "self._follow(self._between(putting,", "((", (REWRITE,)),
+    Change(
+        "graph/rewrite/order_state.py", "self._follow(self._between([putting],", "((", (REWRITE,)
+    ),
     Change(
         "graph/rewrite/order_state.py",
         "if placed in done or _leads_to(write, (read,), successors):",
@@ -3019,8 +3021,31 @@ CHANGES = (
         "is_large = True",
         (SHARED,),
     ),
-    # Parts of unlike sizes, for the longest of which all wait.
-    Change("exec/kernels/shared_products.py", "round(each * i)", "int(each * i)", (SHARED,)),
+    Change(
+        "graph/rewrite/order_state.py",
+        "for key, chained in chains.items() if chained})",
+        "for key, chained in writes.items() if chained})",
+        (ORDER,),
+    ),
+    Change(
+        "exec/engine/initialisation.py",
+        "is_sure = not any(_takes_of(op, put)",
+        "is_sure = any(True or _takes_of(op, put)",
+        (ORDER,),
+    ),
+    Change(
+        "exec/engine/initialisation.py",
+        "            and any(_uses([error.operation]))\n",
+        "",
+        (STORE,),
+    ),
+    Change(
+        "exec/placement/homes.py",
+        "        return place(graph, devices, before, settled, jobs=jobs)\n    for",
+        "        raise\n    for",
+        (PLACE,),
+    ),
+    Change("cells/slips.py", "if hasattr(asked, n)]", "]", (SLIPS,)),
     Change(
         "exec/kernels/shared_products.py",
         "for i in range(count)], length)",

@@ -85,7 +85,10 @@ def _names_close_to(error: AttributeError) -> list[str]:
         return []
     if not str(error).endswith(f"has no attribute {name!r}"):
         return []  # It says itself what to write.
-    return difflib.get_close_matches(name, [n for n in dir(asked) if not n.startswith("_")])
+    there = [n for n in dir(asked) if not n.startswith("_")]
+    if isinstance(asked, type):  # Of a class, what only says what to write instead is listed too.
+        there = [n for n in there if hasattr(asked, n)]
+    return difflib.get_close_matches(name, there)
 
 
 def _is_numpys(traceback: TracebackType) -> bool:

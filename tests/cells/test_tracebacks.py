@@ -176,6 +176,7 @@ def test_a_misspelt_name_has_a_hint(ready: Any, source: str, meant: str) -> None
         "sess._runn",
         "'a'.uper()",
         "fb.train.AdamOptimiser",
+        "fb.Graph.as_graph_deff",  # like one that only says what to write instead
     ],
 )
 def test_other_names_have_no_such_hint(ready: Any, source: str) -> None:

@@ -118,18 +118,20 @@ class Initialisation:
             # A shared container may hold by now what does not fit.
             self._resource(variable)
         if self._is_automatic:
-            self._initialize(self._needed(uses, fed), given, deadline)
+            self._initialize(self._needed(uses, operations, fed), given, deadline)
 
     def may_be_outdated(self, error: OpError, epoch: int) -> bool:
         """Whether a step fails for want of a value that was there when this was asked.
 
         Args:
-            error: what the step failed with.
+            error: what an operation failed with.
             epoch: the store's when this was asked.
         """
         return (
             self._is_automatic
             and isinstance(error, FailedPreconditionError)
+            and error.operation is not None
+            and any(_uses([error.operation]))
             and self._store.may_have_lost_since(epoch)
         )
 
@@ -138,10 +140,13 @@ class Initialisation:
         return self._store.of(variable.key, Definition(VARIABLE.name, variable.attributes))
 
     def _needed(
-        self, uses: Sequence[tuple[Operation, Operation]], fed: Collection[Tensor]
+        self,
+        uses: Sequence[tuple[Operation, Operation]],
+        operations: Sequence[Operation],
+        fed: Collection[Tensor],
     ) -> Iterable[Operation]:
         """The variables that must have values before the step, each by one that owns it."""
-        assigned = _assigned(uses)
+        assigned = _assigned(uses, operations)
         needed: dict[ResourceKey | None, Operation] = {}
         for operation, variable in uses:
             if not operation.op_def.needs_value or _is_fed_read(operation, variable, fed):
@@ -242,18 +247,36 @@ def _is_fed_read(operation: Operation, variable: Operation, fed: Collection[Tens
     return operation.op_def.reads_as is not None and variable.outputs[0] in fed
 
 
-def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[ResourceKey | None, int]:
-    """For each variable that a plain Assign surely writes the first such operation's id.
+def _assigned(
+    uses: Iterable[tuple[Operation, Operation]], operations: Sequence[Operation]
+) -> dict[ResourceKey | None, int]:
+    """For each variable that a plain Assign surely writes first the first such operation's id.
 
-    One in a branch, or in a loop, may never run.
+    One in a branch, or in a loop, may never run. One behind what is taken from a queue may come
+    after other writes, if the step itself puts something there.
     """
     assigned: dict[ResourceKey | None, int] = {}
+    put = {op.key for op in map(touched_by, filter(_puts, operations)) if op is not None}
     for operation, variable in uses:
         is_sure = operation.context is None and not operation.op_def.needs_value
+        if put and is_sure:
+            is_sure = not any(_takes_of(op, put) for op in _ancestors([operation], ()))
         if operation.op_def.access is Access.WRITE and is_sure:
             key = variable.key
             assigned[key] = min(operation.id, assigned.get(key, operation.id))
     return assigned
+
+
+def _puts(operation: Operation) -> bool:
+    touch = operation.op_def.touches
+    return touch is not None and (touch.puts or touch.ends_waits)
+
+
+def _takes_of(operation: Operation, keys: Collection[ResourceKey | None]) -> bool:
+    """Whether it takes what some operations put somewhere."""
+    touch = operation.op_def.touches
+    owner = touched_by(operation) if touch is not None and touch.takes else None
+    return owner is not None and owner.key in keys
 
 
 def _follows_assignment(

@@ -16,7 +16,7 @@ from flowbook.exec.placement.place import NOTHING, place
 from flowbook.exec.placement.simulation import Job
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.errors import OpError, ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.subgraph import Subgraph
@@ -35,8 +35,12 @@ def place_with_homes(
         return place(graph, devices, before, settled, jobs=jobs)
     homes = settled.homes
     new = {op.key: device for op, device in chosen.chosen.items() if op.key and op.op_def.is_handle}
-    settled = settled._replace(homes={**new, **homes})
-    placement = place(graph, devices, before, settled, jobs=jobs)
+    at_home = settled._replace(homes={**new, **homes})
+    try:
+        placement = place(graph, devices, before, at_home, jobs=jobs)
+    except ResourceExhaustedError:
+        # Where they were best for all that uses them, what lives there already leaves no room.
+        return place(graph, devices, before, settled, jobs=jobs)
     for node in graph.new:
         # Not that it lives there, which was decided just now.
         owner = node.owner

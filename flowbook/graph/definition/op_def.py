@@ -511,8 +511,12 @@ class OpDef(Generic[Built]):
             raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
     def _check_kind(self, name: str, value: Any) -> None:
-        if self.is_builtin:  # A user's kernel may take one thing or another.
+        if not self.is_builtin:  # A user's kernel may take one thing or another.
+            return
+        try:
             check_alike(name, value, self.attributes[name])
+        except OpError as error:
+            raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
     def _unfit(self, error: Exception) -> InvalidArgumentError:
         return InvalidArgumentError(

@@ -66,21 +66,22 @@ def order_state(graph: Subgraph) -> None:
     graph.bits.update({write: 1 << i for i, write in enumerate(new, len(graph.bits))})
     handed_on = _handed_on(meeting.values()) if writes else []
     if graph.is_routed or turns or handed_on:
-        _Frames(graph, handed_on).order(writes, reads, turns)
+        chains = _Frames(graph, handed_on).order(writes, reads, turns)
     else:
-        _order(graph, writes, reads)
-    graph.last_write.update({key: chained[-1] for key, chained in writes.items()})
+        chains = _order(graph, writes, reads)
+    graph.last_write.update({key: chained[-1] for key, chained in chains.items() if chained})
     graph.reads.update({key: [*graph.reads.get(key, ()), *new] for key, new in reads.items()})
 
 
-def _handed_on(meeting: Iterable[Sequence[Node]]) -> list[tuple[list[Node], Node]]:
-    """Each node that takes what others of the step may put there, and these."""
+def _handed_on(meeting: Iterable[Sequence[Node]]) -> list[tuple[Node, Node]]:
+    """What puts something, or ends waits, and another node of the step that may take it."""
     return [
         (putting, taking)
         for nodes in meeting
         for taking in nodes
         if _touch(taking).takes
-        and (putting := [n for n in nodes if _touch(taking).is_woken_by(_touch(n))])
+        for putting in nodes
+        if _touch(taking).is_woken_by(_touch(putting))
     ]
 
 
@@ -90,8 +91,8 @@ def _touch(node: Node) -> Touch:
     return touch
 
 
-def _order(graph: Subgraph, writes: Touching, reads: Touching) -> None:
-    """Add the edges where nothing branches."""
+def _order(graph: Subgraph, writes: Touching, reads: Touching) -> Touching:
+    """Add the edges where nothing branches; the writes in the order in which they go."""
     chains: Touching = {}
     for key in {**writes, **reads}:
         there = [graph.last_write[key]] if key in graph.last_write else []
@@ -101,7 +102,7 @@ def _order(graph: Subgraph, writes: Touching, reads: Touching) -> None:
                 raise CannotFollow
             later.after += (earlier,)
     if not graph.bits:
-        return
+        return chains
     _reach(graph)
     for key, (first, *_) in writes.items():
         there = [n for read in graph.reads.get(key, ()) for n in graph.nodes_for(read.operation)]
@@ -124,6 +125,7 @@ def _order(graph: Subgraph, writes: Touching, reads: Touching) -> None:
     if backward:
         _insert_backward(graph, backward)
         graph.sort(lambda node: node.operation.id)
+    return chains
 
 
 def _reach(graph: Subgraph) -> None:
@@ -191,10 +193,10 @@ class _Frames:
 
     Args:
         graph: the graph.
-        handed_on: nodes, and another that may wait for them with no edge between.
+        handed_on: a node, and another that may wait for it with no edge between.
     """
 
-    def __init__(self, graph: Subgraph, handed_on: Iterable[tuple[list[Node], Node]]) -> None:
+    def __init__(self, graph: Subgraph, handed_on: Iterable[tuple[Node, Node]]) -> None:
         self._graph = graph
         self._successors = _successors(graph)
         self._entering: dict[Frame | None, list[Node]] = {}
@@ -211,15 +213,19 @@ class _Frames:
             for node in entering:
                 self._successors.setdefault(node, []).extend(self._leaving.get(frame, ()))
         for putting, taking in handed_on:
-            self._follow(self._between(putting, taking) or ())
+            self._follow(self._between([putting], taking) or ())
 
     def order(
         self,
         writes: Touching,
         reads: Touching,
         turns: Touching,
-    ) -> None:
-        """Add the edges, and bring the nodes into an order that obeys them."""
+    ) -> Touching:
+        """Add the edges, and bring the nodes into an order that obeys them.
+
+        Returns:
+            The writes in the order in which they go.
+        """
         chains = {key: self._chain(writing) for key, writing in writes.items()}
         for touching in turns.values():
             self._take_turns(self._held(touching))
@@ -238,6 +244,7 @@ class _Frames:
                     self._put_before([behind], read)
         if self._is_changed:
             self._graph.sort(lambda node: node.operation.id)
+        return chains
 
     def _chain(self, nodes: list[Node]) -> list[Node]:
         """Have some nodes go one after the other; they, in the order in which they do."""

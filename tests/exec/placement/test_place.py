@@ -246,6 +246,13 @@ def test_what_is_new_takes_room_too():
     assert {placement.device_of(y.op) for y in both.op.inputs[:2]} == {*devices}
 
 
+def test_a_variable_goes_elsewhere_where_others_that_live_there_leave_no_room():
+    rows = [fb.gather(fb.Variable(np.zeros(120, np.float32)), [0]) for _ in range(3)]
+    with fb.Session(devices=small_and_large()) as sess:
+        for count in (1, 2, 3):
+            assert [row.tolist() for row in sess.run(rows[:count])] == [[0.0]] * count
+
+
 def test_what_has_to_be_where_it_does_not_fit_cannot_follow():
     def asking():
         with fb.device("cpu:0"):

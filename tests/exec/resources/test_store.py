@@ -125,6 +125,19 @@ def test_a_step_that_may_have_done_something_is_aborted_by_a_reset() -> None:
             sess.run([y, added], {x: 2.0})
 
 
+def test_another_error_stays_what_it_is_though_something_is_reset_meanwhile() -> None:
+    mutex, V, x = fb.Mutex(), fb.Variable(1.0), fb.placeholder(fb.float32, [])
+    reset = resetting(1)(x)
+    with fb.control_dependencies([reset]), mutex.scope():
+        added = fb.assign_add(V, 1.0)
+        with fb.control_dependencies([added]), mutex.scope():
+            again = fb.assign_add(V, 1.0)
+    with fb.Session() as sess:
+        sess.run(V)
+        with pytest.raises(fb.errors.FailedPreconditionError, match="held by its own step"):
+            sess.run([reset, again], {x: 1.0})
+
+
 def test_without_automatic_initialisation_what_is_reset_has_no_value() -> None:
     W, x = build(), fb.placeholder(fb.float32, [])
     reset = resetting(1)(x)

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.exec.plan import pipeline
 from flowbook.graph.ops.state.variables import read_variable
 from tests.exec.random_graphs import delayed
 from tests.exec.state.executors import EXECUTORS, everywhere, run_in
@@ -367,6 +368,43 @@ def test_a_read_behind_what_a_queue_hands_on_sees_what_was_written_before_it(
     with fb.Session(cpus=cpus) as sess:
         for number in range(2, 6):
             assert sess.run([seen, put], timeout=60) == [2.0 * number, None]
+
+
+def handed_on_writes() -> tuple[fb.Variable, list[Any]]:
+    """A write of what the same step puts into a queue behind a later one, which goes first."""
+    v, queue = fb.Variable(1.0), fb.FIFOQueue(2, fb.float32, shapes=[[]])
+    first = fb.assign(v, queue.dequeue() + 5.0)
+    second = fb.assign_add(v, 1.0)
+    return v, [first, second, queue.enqueue(second)]
+
+
+def test_a_variable_whose_later_write_goes_first_is_initialised() -> None:
+    _, writes = handed_on_writes()
+    with fb.Session() as sess:
+        assert sess.run(writes, timeout=60) == [7.0, 2.0, None]
+
+
+def test_a_write_that_is_new_goes_after_the_last_of_those_that_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "LEAST_TO_GROW", 1)
+    v, writes = handed_on_writes()
+    with fb.Session() as sess:
+        sess.run(writes, timeout=60)
+        new = fb.assign_add(v, 100.0)
+        assert sess.run([*writes, new], timeout=60) == [13.0, 8.0, None, 113.0]
+        assert sess.run(v) == 113.0
+
+
+def test_what_wakes_it_only_afterwards_does_not_hide_what_a_queue_hands_on() -> None:
+    v, queue = fb.Variable(1.0), fb.FIFOQueue(2, fb.float32, shapes=[[]])
+    taken = queue.dequeue()
+    with fb.control_dependencies([taken]):
+        seen = read(v) + 0.0
+        closing = queue.close()
+    put = queue.enqueue(fb.assign_add(v, 1.0))
+    with fb.Session() as sess:
+        assert sess.run([seen, closing, put], timeout=60) == [2.0, None, None]
 
 
 @pytest.mark.parametrize("trips", [0, 2])

@@ -194,3 +194,10 @@ def test_what_type_checkers_see_of_run_is_what_it_takes() -> None:
             assert parameter.default == taken[name].default
             assert parameter.kind == taken[name].kind
     assert len(typing.get_overloads(fb.Session.run)) == 2
+
+
+def test_an_attribute_of_another_type_names_operation_and_line() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError) as caught:
+        fb.strings.as_string([3.1], precision=2.5)
+    assert "AsString: 'precision' is of type int" in str(caught.value)
+    assert "test_public.py, line" in str(caught.value)
