@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _MANY = 3  # Longer lists are cut.
 
+_NOBODY: frozenset[int] = frozenset()
+
 
 def check_seconds(value: object) -> None:
     """Refuse what `options.report_waits` cannot be.
@@ -64,11 +66,14 @@ class Waits:
         part: the number of the part that waits, of several.
     """
 
+    # Each signature has one, and a notebook many signatures.
+    __slots__ = ("_feeding", "_heard", "_part", "_prepared")
+
     def __init__(self, prepared: Prepared, feeding: Feeding, part: int = 0) -> None:
         self._prepared = prepared
         self._part = prepared.program.parts[part]
         self._feeding = feeding
-        self._heard: set[int] = set()
+        self._heard = _NOBODY
 
     def begin(self, nodes: Sequence[int]) -> None:
         """Have what runs in some nodes, which wait, get what it waits for.
@@ -104,7 +109,7 @@ class Waits:
         site = sites.capture()
         heard = site.author.serial if site.author is not None else 0
         if heard not in self._heard:
-            self._heard.add(heard)
+            self._heard |= {heard}
             where = site.cell_label or site.filename
             message = f"this run waits: {self.described(waits)}"
             warnings.warn_explicit(message, WaitingWarning, where, site.line)

@@ -197,7 +197,8 @@ def bind(
     if receive_op.key in types and any(map(arrives_dead, nodes)):
         traits = traits._replace(is_routed=True)
     blank = _blank(part, known, begun)
-    return Bound(units, known, len(constants), blank, specs, traits, begun.written.union(written))
+    containers = begun.written.union(written) if written else begun.written
+    return Bound(units, known, len(constants), blank, specs, traits, containers)
 
 
 def _blank(part: Part, known: Table[int, Any], begun: Bound) -> list[Any]:

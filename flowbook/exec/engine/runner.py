@@ -28,7 +28,7 @@ from flowbook.exec.engine.abandoned import call_until
 from flowbook.exec.engine.async_call import Reports
 from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
-from flowbook.exec.engine.code.finishing import FINISHER_OF, finishers
+from flowbook.exec.engine.code.finishing import FINISHER_OF, finisher
 from flowbook.exec.engine.code.generate import Generated, whole_step
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.setting import Setting
@@ -135,7 +135,6 @@ class Runner:
         self._device = device
         self._executions = engine.executions
         self._overseer = overseer
-        self._finishers = finishers(device)
         fed = [program.feeds[place] for place in part.feeds]
         begun_with = begun._bound if begun else NOTHING
         bound: Bound = bind(part, fed, device, engine.store, begun_with)
@@ -530,7 +529,7 @@ class Runner:
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
         try:
-            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+            return finisher(self._device, self._part.ownership[place])(value)
         except MemoryError as error:
             exhausted = as_op_error(error, is_users=False)
         raise StepFailed(Failure(exhausted, self._producer(place), ()))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -30,6 +30,9 @@ LONGEST = 1000
 
 # A stretch that has run so often, in programs that grew from one another, is worth its code.
 RUNS_UNWRITTEN = 2
+
+# Most stretches are never written.
+_UNWRITTEN: Mapping[bool, Generated] = {}
 
 
 class Stretch:
@@ -53,7 +56,7 @@ class Stretch:
         self.runs = 0
         self._dying = dying
         self._setting = setting
-        self._written: dict[bool, Generated] = {}
+        self._written = _UNWRITTEN
 
     def cut(self) -> list[Stretch]:
         """This stretch in pieces that are not too long, where it can be cut so."""
@@ -120,7 +123,7 @@ class Stretch:
         if written is None:
             dying = {*chain.from_iterable(self._dying)}
             written = on_values(self.units, dying, self._setting, with_deadline)
-            self._written[with_deadline] = written
+            self._written = {**self._written, with_deadline: written}
         try:
             written.function(values, deadline)
         except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -148,7 +148,7 @@ def grow(
         part = freeze(graph, placement.default.name, begun)
     program = Program(
         tuple([_feed(tensor) for tensor in feeds]),
-        tuple(zip(repeat(0), range(len(fetches)))),
+        _of_one_part(len(fetches)),
         (part,),
     )
     if len(devices) > 1:
@@ -167,6 +167,12 @@ def grow(
         placement,
     )
     return Growing(prepared, graph, part, jobs)
+
+
+@lru_cache
+def _of_one_part(count: int) -> tuple[tuple[int, int], ...]:
+    """Where so many fetches are if there is one part; most programs have the same few."""
+    return tuple(zip(repeat(0), range(count)))
 
 
 def lossy_values(graph: Subgraph, lossy: Lossy) -> Callable[[int], bool]:

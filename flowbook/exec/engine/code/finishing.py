@@ -1,4 +1,4 @@
-"""How fetched values become the caller's own, by the names that generated code has for it."""
+"""How fetched values become the caller's own, and the names that generated code has for it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ FINISHER_OF = {
 }
 
 
-def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
-    """What makes fetched values of a device the caller's own, by those names.
+def finisher(device: Device, ownership: Ownership) -> Callable[[Any], Any]:
+    """What makes fetched values of a device the caller's own.
 
     Where they are fetched together, they stay where they are until then.
     """
     if device.fetches_together:
-        return dict.fromkeys(FINISHER_OF.values(), _as_it_is)
-    return {"scalar": device.fetch_own, "owned": device.fetch_view, "copied": device.fetch}
+        return _as_it_is
+    if ownership is Ownership.FRESH:
+        return device.fetch_own
+    return device.fetch_view if ownership is Ownership.VIEW else device.fetch
+
+
+def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
+    """All of these, by the names that generated code has for them."""
+    return {name: finisher(device, ownership) for ownership, name in FINISHER_OF.items()}
 
 
 def _as_it_is(value: Any) -> Any:
