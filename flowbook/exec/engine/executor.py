@@ -178,9 +178,9 @@ class Execution:
                 self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
-            if not isinstance(error, Exception) or is_interruption(error):
-                self._say_what_waits(error)
             try:
+                if not isinstance(error, Exception) or is_interruption(error):
+                    self._say_what_waits(error)
                 self._give_up(error)
             except BaseException:
                 self._give_up(error)  # An interrupt leaves some; no harm in doing so twice.

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine import at_once, giving_back
+from flowbook.exec.engine import at_once, executor, giving_back
 from flowbook.exec.local import session_state
 from flowbook.exec.resources.queue_kinds import SavedQueue
 from tests.graph.ops.queues.waiting import Waiting, begun, steps_that_wait
@@ -472,6 +473,35 @@ def test_an_interrupt_anywhere_loses_nothing(first: Any, second: Any, kind: str)
             assert found[0] == [1, 2, 3][len(moved_on) : count], number
             assert found[1] == [10 * x for x in found[0]], number
             assert sorted(found[2]) == [11 * x for x in moved_on], number
+            if number > 0 and stopped is None:
+                break
+
+
+@pytest.mark.parametrize("looks", range(1, 5))
+def test_an_interrupt_of_a_step_that_is_late_loses_nothing(
+    first: Any, second: Any, looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time is over when it has looked so often, and what it has taken goes back."""
+    third = fb.FIFOQueue(100, fb.int32, shapes=[[]])
+    moved = third.enqueue_many(first.dequeue_many(3) + second.dequeue_many(3))
+    filled = [first.enqueue_many([1, 2, 3]), second.enqueue_many([10, 20, 30])]
+    rest = [queue.dequeue_many(queue.size()) for queue in (first, second, third)]
+    with fb.Session() as sess:
+        for number in itertools.count(-2):
+            sess.run(filled)
+            # From the first look that says so all do.
+            moments = itertools.chain(itertools.repeat(0.0, looks - 1), itertools.repeat(1e12))
+            clock = SimpleNamespace(monotonic=lambda moments=moments: next(moments))
+            with monkeypatch.context() as patch:
+                patch.setattr(executor, "time", clock)
+
+                def run() -> None:
+                    with suppress(fb.errors.DeadlineExceededError):
+                        sess.run(moved, timeout=60)
+
+                stopped = interrupted_at(number, run)
+            found = [values.tolist() for values in sess.run(rest)]
+            assert found in ([[1, 2, 3], [10, 20, 30], []], [[], [], [11, 22, 33]]), number
             if number > 0 and stopped is None:
                 break
 
