@@ -41,7 +41,7 @@ from flowbook.exec.kernels.cuda import factorisations as _gpu_factors  # noqa: F
 from flowbook.exec.kernels.cuda import pooling as _gpu_pools  # noqa: F401  # Registers.
 from flowbook.exec.kernels.cuda import random_numbers as _gpu_numbers  # noqa: F401  # Registers.
 from flowbook.exec.kernels.onednn_kernels import *
-from flowbook.exec.resources.store import *
+from flowbook.exec.resources.containers import *
 from flowbook.exec.session.calibration import *
 from flowbook.exec.session.frozen import *
 from flowbook.exec.session.partial_run import *

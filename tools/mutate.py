@@ -119,6 +119,7 @@ LOOPS = "graph/gradients/test_loops.py"
 RECURRENT = "graph/control_flow/test_dynamic_rnn.py"
 COSTS = "graph/ops/test_costs.py"
 HOSTILE = "graph/definition/test_hostile_attributes.py"
+CONTAINERS = "exec/resources/test_containers.py"
 STORE = "exec/resources/test_store.py"
 STORED = "graph/storing/test_serialize.py"
 RUN_AXES = "graph/definition/test_run_axes.py"
@@ -496,6 +497,12 @@ CHANGES = (
     Change("exec/engine/acting.py", "            keep_draws()  #", "            #", (ACTING,)),
     Change(
         "exec/engine/acting.py", "under_way and number not in self._put_off", "under_way", (ACTING,)
+    ),
+    Change(
+        "exec/engine/executor.py",
+        "self._give_up(error)  # An interrupt leaves some",
+        "pass  # An interrupt leaves some",
+        (GIVING_BACK,),
     ),
     Change("exec/engine/segment.py", " and not is_interruption(error)", "", (INTERRUPTIONS,)),
     Change(
@@ -913,19 +920,19 @@ CHANGES = (
     Change("exec/local/placing.py", "        if not away:\n", "        if True:\n", (HOMES,)),
     Change("exec/local/placing.py", "op.key in gone for op", "False for op", (HOMES,)),
     Change(
-        "exec/resources/store.py",
-        "and not _share_memory(home, device)",
+        "exec/resources/session_stores.py",
+        "and not share_memory(home, device)",
         "and home is not device",
         (HOMES,),
     ),
     Change(
-        "exec/resources/store.py",
-        "not key.container and not _share_memory(home, device)",
-        "not _share_memory(home, device)",
+        "exec/resources/session_stores.py",
+        "not key.container and not share_memory(home, device)",
+        "not share_memory(home, device)",
         (HOMES,),
     ),
     Change(
-        "exec/resources/store.py",
+        "exec/resources/session_stores.py",
         "            return  # It stays where other sessions use it.\n",
         "            pass\n",
         (HOMES,),
@@ -955,16 +962,16 @@ CHANGES = (
         (STORE,),
     ),
     Change(
-        "exec/resources/store.py",
+        "exec/resources/session_stores.py",
         "            return self.epoch != epoch\n",
         "            return False\n",
-        (STORE,),
+        (CONTAINERS,),
     ),
     Change(
-        "exec/resources/store.py",
-        "resource.announce_to(partial(on_value, key))",
-        "on_value(key, True)",
-        (STORE,),
+        "exec/resources/containers.py",
+        "resource.announce_to(partial(listener.on_value, key))",
+        "listener.on_value(key, True)",
+        (CONTAINERS,),
     ),
     Change(
         "exec/local_master.py",
@@ -2021,13 +2028,44 @@ CHANGES = (
         "if False:\n                # The initial",
         ("exec/resources/test_on_devices.py",),
     ),
-    Change("exec/resources/store.py", "self.on_value(key, False)", "pass", (HANDLES,)),
-    Change("exec/resources/store.py", "store.start_over()", "pass", (CLAIMS,)),
+    Change("exec/resources/session_stores.py", "self.on_value(key, False)", "pass", (HANDLES,)),
+    Change("exec/resources/containers.py", "listener.start_over()", "pass", (CLAIMS,)),
+    Change(
+        "exec/resources/session_stores.py",
+        "resource = self._at_home(key).own.pop(key, None)",
+        "resource = self._at_home(key).own.get(key)",
+        (HANDLES,),
+    ),
+    Change(
+        "exec/resources/session_stores.py",
+        "own = self._at_home(key).own.pop(key, None)",
+        "own = self._at_home(key).own.get(key)",
+        (STORE,),
+    ),
+    Change("exec/resources/session_stores.py", "self.on(device).own[key] = own", "pass", (STORE,)),
+    Change(
+        "exec/resources/session_stores.py",
+        " and store is not home and key not in self._homes:",
+        " and store is not home:",
+        (STORE,),
+    ),
+    Change(
+        "exec/resources/session_stores.py",
+        "home, self._homes[key] = store, store.device",
+        "home = store",
+        (STORE,),
+    ),
+    Change(
+        "exec/resources/session_stores.py",
+        "self._stores = {}",
+        "pass",
+        (STORE,),
+    ),
     Change(
         "exec/resources/store.py",
-        "self._own.pop(key, None)",
-        "self._own.get(key, None)",
-        (HANDLES,),
+        "        if not usable_on(found, self.device):\n",
+        "        if False:\n",
+        (STORE,),
     ),
     Change(
         "exec/resources/random_state.py",

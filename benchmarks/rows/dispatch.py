@@ -49,14 +49,14 @@ def _reference_flowbook(fb: Any) -> Case:
     from flowbook.exec.engine.engine import Engine
     from flowbook.exec.engine.runner import Runner
     from flowbook.exec.plan.pipeline import prepare
-    from flowbook.exec.resources.store import Store
+    from flowbook.exec.resources.session_stores import SessionStores
     from flowbook.exec.signature.signature import Signature
 
     with fb.Graph().as_default():
         end, (x,) = _no_ops(fb)
     devices = local_devices()
     prepared = prepare(Signature((end,), (), (x,)), devices)
-    runner = Runner(prepared.program, devices[0], Engine(Store(entropy=0)))
+    runner = Runner(prepared.program, devices[0], Engine(SessionStores(entropy=0)))
     return Case(
         step=lambda: runner.run_reference([_VALUE]), value=runner.run_reference([_VALUE])[0]
     )

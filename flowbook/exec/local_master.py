@@ -32,7 +32,7 @@ from flowbook.exec.plan.pipeline import Growing, Prepared
 from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.kinds import Closable
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.stalled import Waits
 from flowbook.graph.building.graph import Graph
@@ -49,7 +49,7 @@ class LocalMaster:
 
     Attributes:
         graph: the graph.
-        store: variables and random states, with the seed of random operations without one.
+        stores: variables and random states, with the seed of random operations without one.
         placer: where operations run.
         resources: what they hold.
         monitor: what goes on.
@@ -67,10 +67,10 @@ class LocalMaster:
         devices = list(devices or local_devices())
         self._held = graph.values.held_by(self)
         host = next(device for device in devices if device.kind in HOST)
-        self.store = Store(secrets.randbits(63), self._note_value, host)
-        self._engine = Engine(self.store)
+        self.stores = SessionStores(secrets.randbits(63), self._note_value, host)
+        self._engine = Engine(self.stores)
         self._programs = Programs()
-        where = devices, self.store, self._programs
+        where = devices, self.stores, self._programs
         self.placer = Placing(graph, *where, soft_placement, lossy_transfer)
         self._retirements = graph.retirements
         self._renewals = graph.values.renewals
@@ -78,7 +78,7 @@ class LocalMaster:
         self._feeding = Feeding(self)
         self.monitor = LocalMonitor(self._engine, self._feeding)
         how = self._initialisation, self._feeding, self._held, devices[0]
-        self.resources = SessionState(graph, self.store, *how)
+        self.resources = SessionState(graph, self.stores, *how)
 
     @property
     def drops(self) -> int:
@@ -108,7 +108,7 @@ class LocalMaster:
             # What a named container holds, others use; what feeders fill, they begin again.
             if key is None or key.container or self._feeding.of(operation):
                 continue
-            resource = self.store.find(key)
+            resource = self.stores.find(key)
             if isinstance(resource, Closable) and resource.is_closed:
                 resource.start_over()
 
@@ -204,7 +204,7 @@ class LocalMaster:
         """
         moves = self.placer.moves
         kept = self._programs.kept.get(prepared)
-        if kept is None or kept.epoch != self.store.epoch:
+        if kept is None or kept.epoch != self.stores.epoch:
             if initializes:
                 prepared, kept = self._initialized(prepared, feeds, deadline)
             else:
@@ -254,7 +254,7 @@ class LocalMaster:
         """The error of a failed step; one that had no memory left lists who holds it."""
         error = located(failure, prepared)
         if isinstance(error, ResourceExhaustedError) and failure.node >= 0:
-            error.details += holders(failure, prepared, feeds, self.store, self.graph)
+            error.details += holders(failure, prepared, feeds, self.stores, self.graph)
         return error
 
     def _current(self, prepared: Prepared) -> tuple[Prepared, Kept]:
@@ -271,8 +271,8 @@ class LocalMaster:
         """A signature as it is prepared now, and what runs it; its variables were seen to."""
         prepared, kept = self._current(prepared)
         # Other threads may have values lost meanwhile, of variables that were seen to already.
-        while kept.epoch != self.store.epoch:
-            epoch = self.store.epoch
+        while kept.epoch != self.stores.epoch:
+            epoch = self.stores.epoch
             seen = kept.seen[1] if kept.seen[0] == epoch else 0
             new = prepared.stateful[seen:]
             if new:
@@ -302,7 +302,7 @@ class LocalMaster:
         self._feeding.close()
         with self._programs.lock:
             self._programs.clear()
-            self.store.close()
+            self.stores.close()
             self.graph.values.let_go(self)
 
 

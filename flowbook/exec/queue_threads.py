@@ -34,7 +34,7 @@ from flowbook.graph.redefinition.wording import what_became_of
 
 if TYPE_CHECKING:
     from flowbook.exec.plan.pipeline import Prepared
-    from flowbook.exec.resources.store import Store
+    from flowbook.exec.resources.session_stores import SessionStores
 
 # How long to wait for a thread that is in the middle of something, in seconds: before its function
 # is interrupted, and in all.
@@ -44,7 +44,7 @@ PATIENCE, GRACE = 0.25, 5.0
 class Master(Protocol):
     """What runs the steps; see `flowbook.exec.master`."""
 
-    store: Store
+    stores: SessionStores
 
     def prepare(self, signature: Signature) -> Prepared:
         """A signature made ready to run."""
@@ -159,11 +159,11 @@ class Feeder:
 
     def _begin_again(self) -> None:
         """Have the queue be open and empty, and all that it fills or is filled from as at first."""
-        store, key = self._master.store, self.queue.key
+        stores, key = self._master.stores, self.queue.key
         if key is None or key.container:
             return  # What a named container holds, others use.
         self.closed, self.is_spent = True, False
-        queue = store.find(key)
+        queue = stores.find(key)
         if queue is not None:
             queue.start_over()
         others = self._beside()
@@ -172,8 +172,8 @@ class Feeder:
             if owner is None or owner.key is None or owner.key.container:
                 continue
             if operation.op_def is count_up_to_op:
-                store.forget(owner.key)
-            elif owner.op_def.owns == STREAM.name and (stream := store.find(owner.key)):
+                stores.forget(owner.key)
+            elif owner.op_def.owns == STREAM.name and (stream := stores.find(owner.key)):
                 stream.start_over()
             others += self._feeding.of(owner)
         for feeder in others:
@@ -283,7 +283,7 @@ class Feeder:
         assert queue.op_def.owns is not None
         definition = Definition(queue.op_def.owns, queue.attributes)
         try:
-            resource = self._master.store.of(queue.key, definition)
+            resource = self._master.stores.of(queue.key, definition)
         except CancelledError:
             return
         act(resource)
@@ -319,7 +319,7 @@ class Feeding:
     def _give_up(self, queue: Operation) -> None:
         """Have what waits at a queue fail, now or when it has taken what there is."""
         key = queue.key
-        found = self._master.store.find(key) if key is not None and not key.is_shared else None
+        found = self._master.stores.find(key) if key is not None and not key.is_shared else None
         if found is not None:
             what = f"nothing fills queue {found.name!r} any more: it is {what_became_of([queue])}"
             found.shut(is_cancelling=True, failure=FailedPreconditionError(what))

@@ -17,7 +17,7 @@ from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.pipeline import prepare
 from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.session.session import Session
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import flatten
@@ -148,10 +148,10 @@ class Twin:
             fetches = [tensors[t] for t in source.tensors]
         self._feeds = [self._value(v) for v in source.feeds.values()]
         device = local_devices()[0]
-        self._store = Store(entropy=0)
+        self._stores = SessionStores(entropy=0)
         targets = [self._copies[op] for op in source.targets if op in self._copies]
         signature = Signature(tuple(fetches), tuple(targets), tuple(fed))
-        self._runner = Runner(prepare(signature, [device]).program, device, Engine(self._store))
+        self._runner = Runner(prepare(signature, [device]).program, device, Engine(self._stores))
 
     def run(self) -> dict[Tensor, Any]:
         """Run it from the source's values; the value of every tensor, by the original tensor."""
@@ -159,7 +159,7 @@ class Twin:
             copy = self._copies[handle]
             assert copy.key is not None
             definition = Definition("variable", copy.attributes)
-            self._store.of(copy.key, definition).assign(self._value(value))
+            self._stores.of(copy.key, definition).assign(self._value(value))
         run = self._runner.run_reference
         if self._executor == "compiled":
             run = self._runner.run_regions

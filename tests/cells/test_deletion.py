@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
+from tests.exec.held import own_keys
 
 MODEL = "W = fb.Variable([1.0, 2.0], name='W')\nb = fb.Variable(0.5)"
 USE = "y = fb.identity(W + b, name='y')"
@@ -64,13 +65,12 @@ def test_fetching_what_was_deleted(trained: Any) -> None:
 
 def test_values_go_with_the_last_reference(trained: Any) -> None:
     variable = weakref.ref(trained["W"].op)
-    store = trained["sess"]._master.store
-    assert store.find(trained["W"].op.key).is_initialized
+    assert trained["sess"]._master.stores.find(trained["W"].op.key).is_initialized
     trained.run("note", "del W, b, y", deleted=["model", "use", "train"])
     trained.run("run", "sess.run(fb.constant(1.0))")
     gc.collect()
     assert variable() is None
-    assert len(store._own) == 0
+    assert own_keys(trained["sess"]) == []
 
 
 def test_a_cell_that_was_moved_gets_everything_back(trained: Any) -> None:

@@ -112,7 +112,7 @@ def test_what_takes_from_the_same_arrays_goes_on_with_the_first_again(
         notebook.run("input", cell.format(epochs=1))
         assert notebook["batch"] is kept
         notebook.run("use", "found = [int(t) for t in fb.train.until_end(sess, total)]")
-        queue = notebook["sess"]._master.store.find(kept.op.inputs[0].op.key)
+        queue = notebook["sess"]._master.stores.find(kept.op.inputs[0].op.key)
         assert queue.state() == 8  # So many batches a checkpoint says that it has given.
         assert notebook["found"] == [10 + 25 * number for number in range(8)]
     notebook.run("input", cell.format(epochs=2))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
+from tests.exec.held import own_keys
 from tests.graph.ops.queues.waiting import waiters
 
 CELL = """
@@ -57,7 +58,7 @@ def test_a_queue_that_is_made_otherwise_is_another(notebook) -> None:
     notebook.run("queue", CELL.format(capacity=4))
     notebook.run("session", "sess = fb.Session()")
     notebook.run("use", "sess.run(taken)")
-    old = weakref.ref(notebook["sess"]._master.store.find(notebook["queue"].op.key))
+    old = weakref.ref(notebook["sess"]._master.stores.find(notebook["queue"].op.key))
     notebook.run("queue", CELL.format(capacity=5))
     notebook.run("use", "value = sess.run(taken)")
     [thread] = feeding()
@@ -74,7 +75,7 @@ def test_nothing_stays_behind(notebook) -> None:
         notebook.run("use", "value = sess.run(taken)")
     assert len(feeding()) == 1
     gc.collect()
-    resources = [k for k in notebook["sess"]._master.store._own if k.name == "numbers"]
+    resources = [k for k in own_keys(notebook["sess"]) if k.name == "numbers"]
     assert len(resources) <= 2
     assert len(notebook["sess"].feeding._feeders) == 1
     notebook.run("end", "sess.close()")

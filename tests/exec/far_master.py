@@ -24,7 +24,7 @@ from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import Prepared, prepare
 from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -41,12 +41,12 @@ class FarMaster:
         self.asked: list[str] = []
         self.sent = 0
         self.held = graph.values.held_by(self)
-        self.store = Store(entropy=3, on_value=self._note_value)
+        self.stores = SessionStores(entropy=3, on_value=self._note_value)
         self.initialisation = Initialisation(self, auto_initialize)
         self.resources = FarResources(self)
         self._runners: dict[Prepared, Runner] = {}
         self._prepared: dict[Any, Prepared] = {}
-        self._engine = Engine(self.store)
+        self._engine = Engine(self.stores)
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:
         (self.held.add if has_value else self.held.discard)(key)
@@ -103,7 +103,7 @@ class FarMaster:
     def close(self) -> None:
         self.asked.append("close")
         self._engine.executions.close()
-        self.store.close()
+        self.stores.close()
         self.graph.values.let_go(self)
 
     def _initialise(self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None) -> None:
@@ -127,13 +127,13 @@ class FarResources:
         self._master = master
 
     def values(self) -> dict[ResourceKey, Any]:
-        return {key: self._master.store.find(key).read() for key in self._master.held}
+        return {key: self._master.stores.find(key).read() for key in self._master.held}
 
     def take(self, values: Mapping[fb.Operation, Any]) -> None:
         for operation, value in values.items():
             assert operation.key is not None
             definition = Definition("variable", operation.attributes)
-            self._master.store.of(operation.key, definition).assign(value)
+            self._master.stores.of(operation.key, definition).assign(value)
 
     def snapshot(self, variables: Sequence[fb.Variable], deadline: float | None) -> Snapshot:
         master = self._master
@@ -149,7 +149,7 @@ class FarResources:
 
     def reset(self) -> None:
         self._master.asked.append("reset")
-        self._master.store.reset()
+        self._master.stores.reset()
 
 
 class FarStep:

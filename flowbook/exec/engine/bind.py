@@ -17,11 +17,10 @@ from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router
 from flowbook.exec.plan.outline import arrives_dead
 from flowbook.exec.plan.program import Feed, Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store, usable_on
+from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.widened import is_narrow, widened
 from flowbook.graph.model.dtypes import DType, as_dtype
-from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.model.registry import (
     Asked,
     Registered,
@@ -29,7 +28,6 @@ from flowbook.graph.model.registry import (
     op_keyed,
     registered_kernels,
 )
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import Access
@@ -159,7 +157,7 @@ def bind(
         part: what runs.
         feeds: what it is fed with.
         device: where.
-        store: where its resources live.
+        store: what the device has of resources.
         begun: what its first nodes are bound to already.
 
     Raises:
@@ -240,8 +238,6 @@ def _unit(
     if op_def.owns is not None:
         assert node.key is not None
         leading = (store.of(node.key, Definition(op_def.owns, node.attributes)),)
-        if not usable_on(leading[0], device):
-            raise _elsewhere(node.key, leading[0].device, device)
     if found.function is None:
         (known[node.outputs[0]],) = leading
         return Handle(node, *leading)
@@ -273,19 +269,6 @@ def _unit(
         unit.enters = node.attributes["frame_name"] if is_entrance else ""
         unit.is_constant = is_entrance and node.attributes["is_constant"]
     return unit
-
-
-def _elsewhere(key: ResourceKey, home: Device, device: Device) -> FailedPreconditionError:
-    held = f"container {key.container!r} holds {key.name!r} on"
-    if home.name == device.name:  # Another device: its kind was registered again.
-        return FailedPreconditionError(
-            f"{held} an earlier {home.name}, and here it is wanted on the one of that name now",
-            hint=f"fb.reset_container({key.container!r}) has it begin anew",
-        )
-    return FailedPreconditionError(
-        f"{held} {home.name}, and here it is wanted on {device.name}",
-        hint="give the session that device, as in fb.Session(devices=...), and ask for no other",
-    )
 
 
 class _Timing:

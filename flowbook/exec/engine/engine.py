@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from flowbook.exec.engine.code.tally import Tallies
 from flowbook.exec.engine.under_way import Executions
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 
 
 @dataclass(frozen=True)
@@ -14,11 +14,11 @@ class Engine:
     """What runners run in.
 
     Attributes:
-        store: where resources live.
+        stores: where resources live.
         executions: where steps that may wait are listed.
         tallies: where it is kept what loops and branches did.
     """
 
-    store: Store
+    stores: SessionStores
     executions: Executions = field(default_factory=Executions)
     tallies: Tallies = field(default_factory=Tallies)

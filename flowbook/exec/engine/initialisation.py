@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from flowbook.exec.engine.abandoned import LONGEST_WAIT
 from flowbook.exec.resources.kinds import Definition
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
@@ -43,7 +43,7 @@ class Initialiser(Protocol):
     """Who runs initialising steps, and holds what they initialise."""
 
     graph: Graph
-    store: Store
+    stores: SessionStores
 
     def run_initializers(
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None
@@ -61,7 +61,7 @@ class Initialisation:
 
     def __init__(self, master: Initialiser, is_automatic: bool) -> None:
         self._master = master
-        self._store = master.store
+        self._stores = master.stores
         self._is_automatic = is_automatic
         self._readers: dict[ResourceKey | None, list[Operation]] = {}
         self._seen = 0
@@ -78,7 +78,7 @@ class Initialisation:
         if forgets != self._forgets:
             for operation in graph.values.forgotten_since(self._forgets):
                 assert operation.key is not None
-                self._store.forget(operation.key)
+                self._stores.forget(operation.key)
             self._forgets = forgets
         if not self._is_automatic:
             return
@@ -94,7 +94,7 @@ class Initialisation:
             for other in read:
                 self._readers.setdefault(other.key, []).append(reader)
         if any(readers.values()):
-            self._store.start_over()
+            self._stores.start_over()
 
     def prepare_for(
         self,
@@ -125,19 +125,19 @@ class Initialisation:
 
         Args:
             error: what an operation failed with.
-            epoch: the store's when this was asked.
+            epoch: that of the stores when this was asked.
         """
         return (
             self._is_automatic
             and isinstance(error, FailedPreconditionError)
             and error.operation is not None
             and any(_uses([error.operation]))
-            and self._store.may_have_lost_since(epoch)
+            and self._stores.may_have_lost_since(epoch)
         )
 
     def _resource(self, variable: Operation) -> Any:
         assert variable.key is not None
-        return self._store.of(variable.key, Definition(VARIABLE.name, variable.attributes))
+        return self._stores.of(variable.key, Definition(VARIABLE.name, variable.attributes))
 
     def _needed(
         self,

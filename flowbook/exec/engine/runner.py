@@ -137,7 +137,7 @@ class Runner:
         self._overseer = overseer
         fed = [program.feeds[place] for place in part.feeds]
         begun_with = begun._bound if begun else NOTHING
-        bound: Bound = bind(part, fed, device, engine.store, begun_with)
+        bound: Bound = bind(part, fed, device, engine.stores.on(device), begun_with)
         self._bound: Bound = bound
         traits = bound.traits
         self._units: list[Unit] = bound.units
@@ -156,7 +156,7 @@ class Runner:
         self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
         self.whole = FREE
         if bound.written or traits.draws:
-            gates = engine.store.gates(bound.written)
+            gates = engine.stores.gates(bound.written)
             what = partial(_described, part, bound.units)
             self.whole = Undivided(gates, traits.draws, traits.runs_users_code, what)
         self._begun = begun if not self._waits and not self._is_routed else None

@@ -15,7 +15,7 @@ from flowbook.exec.plan.failure import Failure
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.report import in_bytes
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.operation import Operation
@@ -28,7 +28,7 @@ _MOST_LISTED = 5
 
 
 def holders(
-    failure: Failure, prepared: Prepared, feeds: Sequence[Any], store: Store, graph: Graph
+    failure: Failure, prepared: Prepared, feeds: Sequence[Any], stores: SessionStores, graph: Graph
 ) -> list[str]:
     """Lines that name the largest holders of memory where a step failed.
 
@@ -36,7 +36,7 @@ def holders(
         failure: what became of the step.
         prepared: what it ran.
         feeds: what it was fed with, as far as it was.
-        store: where its resources live.
+        stores: where its resources live.
         graph: what names the operations.
     """
     program, part = prepared.program, prepared.program.parts[failure.part]
@@ -44,7 +44,7 @@ def holders(
     fed = {tensor: Shape(np.shape(value)) for tensor, value in given}
     shapes = shaped(prepared.operations, fed)
     held: list[tuple[int, str]] = []
-    for key, size in store.sizes_on(part.device).items():
+    for key, size in stores.sizes_on(part.device).items():
         owner = graph.get_operation_by_name(key.name) if graph.has_operation(key.name) else None
         held.append((size, f"variable {key.name!r}{_place(owner)}"))
     if program.is_parted:

@@ -40,4 +40,4 @@ class LocalMonitor:
 
     def find(self, key: ResourceKey) -> Any:
         """The resource of a key if it exists already, or None."""
-        return self.engine.store.find(key)
+        return self.engine.stores.find(key)

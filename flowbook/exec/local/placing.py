@@ -17,7 +17,8 @@ from flowbook.exec.plan.pipeline import Growing, Lossy, Prepared, grow
 from flowbook.exec.plan.rehearsal import explain, explain_found
 from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import all_closed
-from flowbook.exec.resources.store import Store, usable_on
+from flowbook.exec.resources.session_stores import SessionStores
+from flowbook.exec.resources.store import usable_on
 from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
@@ -35,7 +36,7 @@ class Placing:
     Args:
         graph: the session's.
         devices: those that it has.
-        store: where its resources live.
+        stores: where its resources live.
         programs: what is prepared.
         is_soft: whether a request that cannot be met is no error.
         lossy: of which tensors, by name or not, half of the bits may go to other devices; or
@@ -50,7 +51,7 @@ class Placing:
         self,
         graph: Graph,
         devices: Sequence[Device],
-        store: Store,
+        stores: SessionStores,
         programs: Programs,
         is_soft: bool,
         lossy: bool | Sequence[Tensor | str],
@@ -59,7 +60,7 @@ class Placing:
         self.moves = 0
         self._graph = graph
         self._all = devices
-        self._store = store
+        self._stores = stores
         self._programs = programs
         self._is_soft = is_soft
         self._lossy = lossy
@@ -71,7 +72,7 @@ class Placing:
         """What holds already."""
         with self._programs.lock:
             moved = dict(self._moved) if self.moves else {}
-            return Settled(dict(self._store.homes), moved, self._is_soft)
+            return Settled(dict(self._stores.homes), moved, self._is_soft)
 
     @property
     def _lossy_tensors(self) -> Lossy:
@@ -107,10 +108,10 @@ class Placing:
             for node in part.nodes
             if node.key is not None
         }
-        away = {key: home for key, home in homes.items() if self._store.is_elsewhere(key, home)}
+        away = {key: home for key, home in homes.items() if self._stores.is_elsewhere(key, home)}
         if not away:
             for key, home in homes.items():
-                self._store.settle(key, home)
+                self._stores.settle(key, home)
         return away
 
     def move(self, homes: Mapping[ResourceKey, Device]) -> None:
@@ -128,7 +129,7 @@ class Placing:
     @contextmanager
     def _between_steps(self, keys: Iterable[ResourceKey], deadline: float | None) -> Iterator[None]:
         """In the block no step is under way that writes what containers of resources hold."""
-        gates = self._store.gates(["", *[key.container for key in keys]])
+        gates = self._stores.gates(["", *[key.container for key in keys]])
         doing = "operations are put on other devices"
         # Not under the lock: the steps that are waited for may need it.
         with all_closed(gates, deadline, doing), self._programs.lock:
@@ -220,23 +221,23 @@ class Placing:
         self.moves += 1
         try:
             for key, home in homes.items():
-                resource = self._store.find(key)
+                resource = self._stores.find(key)
                 if key.container and resource is not None and not usable_on(resource, home):
                     raise InvalidArgumentError(
                         f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
                         f"container {key.container!r}",
                         hint="leave what uses it there too",
                     )
-                self._store.settle(key, home)
+                self._stores.settle(key, home)
         except BaseException:
             for key, home in before.items():
-                self._store.settle(key, home)
+                self._stores.settle(key, home)
             raise
         return dropped
 
     def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
         """What is told of a resource that lives elsewhere now."""
-        resource, size = self._store.find(key), 0
+        resource, size = self._stores.find(key), 0
         if isinstance(resource, VariableResource) and resource.is_initialized:
             size = resource.bytes
         return MovedState(key.name, source.name, destination.name, size)

@@ -37,7 +37,7 @@ class Kept:
 
     Attributes:
         runner: what runs it.
-        seen: an epoch of the store, and how many of the first operations that touch something were
+        seen: an epoch of the stores, and how many of the first operations that touch something were
             seen to in it, as the program that this one begins with needs them.
         epoch: the one in which all that it needs was last seen to be initialised.
     """

@@ -16,7 +16,7 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.queue_threads import Feeding
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Lockable, Stateful
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
@@ -31,7 +31,7 @@ class SessionState:
 
     Args:
         graph: the session's.
-        store: where its resources live.
+        stores: where its resources live.
         initialisation: gives its variables their initial values.
         feeding: what fills its queues.
         held: the keys of the variables that have values.
@@ -41,14 +41,14 @@ class SessionState:
     def __init__(
         self,
         graph: Graph,
-        store: Store,
+        stores: SessionStores,
         initialisation: Initialisation,
         feeding: Feeding,
         held: Set[ResourceKey],
         first: Device,
     ) -> None:
         self._graph = graph
-        self._store = store
+        self._stores = stores
         self._initialisation = initialisation
         self._feeding = feeding
         self._held = held
@@ -59,7 +59,7 @@ class SessionState:
         """The values of the session's own variables now, by their keys; they stay as they are."""
         found = {}
         for key in [each for each in list(self._held) if not each.container]:
-            resource = self._store.find(key)
+            resource = self._stores.find(key)
             if resource is not None:
                 with suppress(FailedPreconditionError):  # Another thread may drop it meanwhile.
                     found[key] = resource.fetch()
@@ -80,14 +80,14 @@ class SessionState:
             values = {v.op: self._variable(v.op).fetch() for v in variables}
             states = self._states(owners)
         devices = {op: self._home(op).name for op in values}
-        return Snapshot(values, devices, self._store.entropy, states)
+        return Snapshot(values, devices, self._stores.entropy, states)
 
     def _states(self, owners: Mapping[ResourceKey, Operation]) -> dict[str, State]:
         """The states of resources at one moment, by the names of what owns them."""
         found = {
             owner: resource
             for key, owner in owners.items()
-            if isinstance(resource := self._store.find(key), Stateful)
+            if isinstance(resource := self._stores.find(key), Stateful)
         }
         with ExitStack() as still:
             # In one order, as another session that shares some may do the same.
@@ -103,7 +103,7 @@ class SessionState:
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""
         assert operation.key is not None
-        return self._store.homes.get(operation.key, self._first)
+        return self._stores.homes.get(operation.key, self._first)
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
@@ -120,7 +120,7 @@ class SessionState:
             all_closed(self._gates(snapshot.values), deadline, "variables are restored"),
         ):
             if snapshot.entropy is not None:
-                self._store.entropy = snapshot.entropy
+                self._stores.entropy = snapshot.entropy
             self._set_states(owners, snapshot.states, holding)
             self.take(snapshot.values)
 
@@ -129,7 +129,7 @@ class SessionState:
         return [
             op
             for key, op in self._owners_by_key().items()
-            if not key.container and isinstance(self._store.find(key), Stateful)
+            if not key.container and isinstance(self._stores.find(key), Stateful)
         ]
 
     def _set_states(
@@ -153,7 +153,7 @@ class SessionState:
             self.watch(owner, key)
             definition = Definition(kind, owner.attributes)
             # What is no state is found out before any resource has lost its own.
-            trial: Stateful = self._store.unused(key, definition)
+            trial: Stateful = self._stores.unused(key, definition)
             given = states.get(owner.name)
             if given is not None:
                 try:
@@ -165,7 +165,7 @@ class SessionState:
                         f"the checkpoint has a state of {owner.name!r} that is none"
                     ) from None
             state = given.state if given else trial.state()
-            found.append((self._store.of(key, definition), state))
+            found.append((self._stores.of(key, definition), state))
         self._start_over(holding)
         for resource, state in found:
             resource.set_state(state)
@@ -176,7 +176,7 @@ class SessionState:
             kind, key = operation.op_def.owns, operation.key
             if kind is not None and key is not None:
                 try:
-                    self._store.of(key, Definition(kind, operation.attributes))
+                    self._stores.of(key, Definition(kind, operation.attributes))
                 except OpError as error:
                     raise error.about(operation) from None
 
@@ -184,20 +184,20 @@ class SessionState:
         """Have queues and streams of the session's own begin with what there is first."""
         for owner in holding:
             key = owner.key
-            if key is not None and not key.container and (found := self._store.find(key)):
+            if key is not None and not key.container and (found := self._stores.find(key)):
                 found.start_over()
 
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
         with (
             self._feeding.stopped(self._graph.stateful_operations()) as holding,
-            all_closed(self._store.gates([""]), None, "a session is reset"),
+            all_closed(self._stores.gates([""]), None, "a session is reset"),
         ):
             self._start_over(holding)
-            self._store.reset()
+            self._stores.reset()
 
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
-        return self._store.gates([v.key.container for v in variables if v.key is not None])
+        return self._stores.gates([v.key.container for v in variables if v.key is not None])
 
     def _owners_by_key(self) -> dict[ResourceKey, Operation]:
         """For each resource an operation that owns it: of several the one that was built first."""
@@ -207,15 +207,15 @@ class SessionState:
     def _variable(self, operation: Operation) -> Any:
         assert operation.key is not None
         self.watch(operation, operation.key)
-        return self._store.of(operation.key, Definition(VARIABLE.name, operation.attributes))
+        return self._stores.of(operation.key, Definition(VARIABLE.name, operation.attributes))
 
     def watch(self, operation: Operation, key: ResourceKey) -> None:
         """Drop what an operation alone owns when nothing refers to the operation any more."""
         if key not in self._owners and not key.is_shared:
-            store = weakref.ref(self._store)
+            stores = weakref.ref(self._stores)
 
             def release(_: object) -> None:
-                there = store()
+                there = stores()
                 if there is not None:
                     there.release(key)
 

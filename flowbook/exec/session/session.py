@@ -35,7 +35,7 @@ from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.queue_threads import Feeding
-from flowbook.exec.resources.store import reset_container
+from flowbook.exec.resources.containers import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.calls import Call, Calls
 from flowbook.exec.session.holdings import Holdings

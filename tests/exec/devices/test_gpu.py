@@ -338,12 +338,12 @@ def test_variables_stay_there_and_are_written_in_place(fake_gpu: FakeGpu, tmp_pa
             copies = [what for what in fake_gpu.record if what[1] in ("upload", "download")]
             if turn:  # The fed vector goes over, the loss comes back.
                 assert copies == [("upload", "upload"), ("download", "download")]
-        buffer = id(sess._master.store.find(v.op.key)._buffer)
+        buffer = id(sess._master.stores.find(v.op.key)._buffer)
         used = set()
         for _ in range(3):
             sess.run(train, {x: [1, 2, 4]})
             gc.collect()
-            used.add((id(sess._master.store.find(v.op.key)._buffer), device.used))
+            used.add((id(sess._master.stores.find(v.op.key)._buffer), device.used))
         assert [place for place, _ in used] == [buffer]
         # Values go in and out between steps, too.
         saver = fb.train.Saver()

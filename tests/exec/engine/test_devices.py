@@ -12,13 +12,13 @@ from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import prepare
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 
 
 def runner_on(device: Simulated, fetches: Any, feeds: Any) -> Runner:
     program = prepare(Signature(tuple(fetches), (), tuple(feeds)), local_devices()).program
-    return Runner(program, device, Engine(Store(entropy=0)))
+    return Runner(program, device, Engine(SessionStores(entropy=0)))
 
 
 def runs(runner: Runner) -> list[Any]:

@@ -854,7 +854,7 @@ def test_only_what_a_new_operation_touches_is_initialised(
     assert sess.run([later, second]) == [4.0, 2.0]
     assert asked == [4, 1]  # Nothing new that is touched, nothing to see to.
     # Someone may have lost a value meanwhile.
-    sess._master.store.start_over()
+    sess._master.stores.start_over()
     assert sess.run([fb.square(y), second]) == [4.0, 2.0]
     assert asked[2:] == [4]
 

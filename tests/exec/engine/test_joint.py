@@ -100,7 +100,7 @@ def hold_against_one(example: Any, devices: list[str], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         scatter(patch, seed)
         with fb.Session(example.graph) as one, fb.Session(example.graph, devices=devices) as more:
-            more._master.store.entropy = one._master.store.entropy
+            more._master.stores.entropy = one._master.stores.entropy
             for _ in range(3):
                 for fetches, feeds in example.steps:
                     wanted = outcome(one, fetches, feeds)

@@ -23,7 +23,7 @@ from flowbook.exec.engine.structure import Frame, Structure
 from flowbook.exec.engine.units import LateFeed, Unit
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.shape import SCALAR
 
@@ -140,7 +140,7 @@ class Writer:
         )
         fed = tuple([Feed(f"feed {i}", fb.int64, SCALAR, False) for i in range(len(feeds))])
         program = Program(fed, tuple([(0, i) for i in range(len(fetches))]), (part,))
-        runner = Runner(program, local_devices()[0], Engine(Store(entropy=0)))
+        runner = Runner(program, local_devices()[0], Engine(SessionStores(entropy=0)))
         values = [np.int64(v) for v in feeds]
         # The state machine first; then what runs by itself, which becomes code.
         ways = runner.run_reference, runner.run, runner.run, runner.run

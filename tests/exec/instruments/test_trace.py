@@ -470,7 +470,7 @@ def test_a_file_is_written_while_a_step_is_under_way(x: fb.Tensor, tmp_path: Pat
 def assert_agree(
     one: fb.Session, traced: fb.Session, trace: Any, steps: list[Any], folder: Path
 ) -> None:
-    traced._master.store.entropy = one._master.store.entropy
+    traced._master.stores.entropy = one._master.stores.entropy
     for fetches, feeds in steps:
         assert_same(outcome(traced, fetches, feeds), outcome(one, fetches, feeds))
     assert_same(*(list(sess._master.resources.values().values()) for sess in (traced, one)))

@@ -33,7 +33,7 @@ def gathered(variable: fb.Variable, device: str = "simulated:0") -> fb.Tensor:
 
 
 def home(sess: fb.Session, variable: fb.Variable) -> str:
-    return sess._master.store.homes[variable.op.key].name.rpartition("device:")[2]
+    return sess._master.stores.homes[variable.op.key].name.rpartition("device:")[2]
 
 
 @pytest.mark.parametrize("runs", [1, 4])

@@ -24,7 +24,7 @@ from flowbook.exec.local.failed import located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.pipeline import Prepared, prepare
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 
 ENTROPY = 12345
@@ -88,9 +88,9 @@ def run_elsewhere(steps: Sequence[tuple[Prepared, Sequence[Any]]]) -> list[Any]:
 def main() -> None:
     """Run the programs."""
     items = received(sys.stdin.buffer)
-    store = Store(int.from_bytes(next(items), "little"))
+    stores = SessionStores(int.from_bytes(next(items), "little"))
     for program, feeds in zip(items, items, strict=True):
-        runner = Runner(decode(program), local_devices()[0], Engine(store))
+        runner = Runner(decode(program), local_devices()[0], Engine(stores))
         try:
             send(sys.stdout.buffer, b"values" + as_bytes(runner.run(as_arrays(feeds))))
         except StepFailed as failed:

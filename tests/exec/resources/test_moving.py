@@ -54,7 +54,7 @@ def at_every_point(function: Callable[[], Any], look: Callable[[], None], locks:
 
 
 def resource(sess: fb.Session, owner: Any) -> Any:
-    return sess._master.store.find(owner.op.key)
+    return sess._master.stores.find(owner.op.key)
 
 
 def numbers_in(state: Any) -> list[int]:
@@ -226,7 +226,7 @@ def test_a_training_that_is_saved_at_any_point_has_used_what_does_not_come_again
             return state, int(snapshot.values[total.op])
 
     look = Seen(sess)
-    lock = sess._master.store.find(source.key)._lock
+    lock = sess._master.stores.find(source.key)._lock
     at_every_point(
         lambda: sess.run(train, timeout=timeout), look, [lock, resource(sess, second)._lock]
     )

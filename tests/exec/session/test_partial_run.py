@@ -179,7 +179,7 @@ def test_one_that_nobody_holds_gives_back_what_it_has_taken(sess, x, y, is_cycli
         if is_cyclic:
             step.itself = step
         # Whoever drops it may hold a lock that is needed to put the element back.
-        with sess._master.store.find(queue.op.key)._lock:
+        with sess._master.stores.find(queue.op.key)._lock:
             del step
             gc.collect()
         assert sess.run(taken, timeout=60.0) == 7.0

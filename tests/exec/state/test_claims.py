@@ -191,10 +191,10 @@ def test_a_session_with_nothing_lost_asks_for_nothing_again() -> None:
     W = initial.variable("W")
     with fb.Session() as sess, fb.Session() as other:
         assert sess.run(W) == 1.0
-        epoch = sess._master.store.epoch
+        epoch = sess._master.stores.epoch
         assert other.run(W) == 2.0
         assert [sess.run(W) for _ in range(3)] == [1.0] * 3
-        assert sess._master.store.epoch == epoch
+        assert sess._master.stores.epoch == epoch
         assert initial.calls == 2
 
 

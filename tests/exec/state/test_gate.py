@@ -100,7 +100,7 @@ class _Held:
     """A gate of a session that a test holds closed."""
 
     def __init__(self, sess: fb.Session) -> None:
-        self._gates = sess._master.store.gates([""])  # type: ignore[attr-defined]
+        self._gates = sess._master.stores.gates([""])  # type: ignore[attr-defined]
         self._go_on = threading.Event()
         self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._hold)
@@ -181,7 +181,7 @@ def test_a_step_inside_of_a_step_is_inside_too() -> None:
         return np.float32(sess.run(add))
 
     def save() -> None:
-        gate = sess._master.store.gates([""])[0]  # type: ignore[attr-defined]
+        gate = sess._master.stores.gates([""])[0]  # type: ignore[attr-defined]
         wait = gate._await_empty
 
         def told(*how: Any) -> None:
@@ -253,7 +253,7 @@ class _Saving:
 
     def __init__(self, sess: fb.Session) -> None:
         self._sess = sess
-        self._gate = sess._master.store.gates([""])[0]  # type: ignore[attr-defined]
+        self._gate = sess._master.stores.gates([""])[0]  # type: ignore[attr-defined]
         self._waits = threading.Event()
         self._values: dict[Any, Any] = {}
         self._thread = threading.Thread(target=self._save)

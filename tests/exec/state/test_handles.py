@@ -345,13 +345,13 @@ def test_a_value_goes_with_the_last_reference_to_a_retired_operation() -> None:
         key, kept = old.op.key, weakref.ref(old.op)
         buffer = weakref.ref(held(sess, old)._buffer)
         gc.collect()
-        assert sess._master.store.find(key) is not None
+        assert sess._master.stores.find(key) is not None
         assert values.has_value(old.op)
         del old, added, operation
         gc.collect()
         assert kept() is None
         assert buffer() is None
-        assert sess._master.store.find(key) is None
+        assert sess._master.stores.find(key) is None
         assert key not in values.held_by(sess._master)
         assert values.has_value(new.op)
 

@@ -78,7 +78,7 @@ class Joint:
             )
         ]
         self._incarnations = {device.name: device.incarnation for device in self._devices}
-        gates = engine.store.gates(frozenset().union(*[r.written for r in self._runners]))
+        gates = engine.stores.gates(frozenset().union(*[r.written for r in self._runners]))
         draws = any(runner.whole.draws for runner in self._runners)
         what = partial(_described, self._devices)
         self.whole = Undivided(gates, draws, runs_users_code=True, what=what)

@@ -41,7 +41,7 @@ def test_it_is_held_until_the_end_of_the_step(kind: str) -> None:
         for number in (1, 2):
             run_in(kind, sess, changed)
             assert sess.run(v) == number
-        assert sess._master.store.find(mutex.op.key).holder is None
+        assert sess._master.stores.find(mutex.op.key).holder is None
 
 
 @pytest.mark.parametrize("kind", EXECUTORS)
@@ -73,10 +73,10 @@ def test_it_is_held_until_all_that_is_executed_has_run() -> None:
     first, taken = mutex.execute(lambda: [fb.constant(1), queue.dequeue()])
     with fb.Session() as sess:
         run = begun(sess, queue, [first, taken])
-        assert sess._master.store.find(mutex.op.key).holder is not None
+        assert sess._master.stores.find(mutex.op.key).holder is not None
         sess.run(queue.enqueue(2))
         assert run.result() == [1, 2]
-        assert sess._master.store.find(mutex.op.key).holder is None
+        assert sess._master.stores.find(mutex.op.key).holder is None
 
 
 def test_who_releases_lets_the_next_go_on_in_the_same_step() -> None:
@@ -144,7 +144,7 @@ def test_an_interrupt_anywhere_leaves_it_free() -> None:
             sess.run(changed)
         for number in itertools.count(1):
             stopped = interrupted_at(number, lambda: sess.run(changed))
-            assert sess._master.store.find(mutex.op.key).holder is None, number
+            assert sess._master.stores.find(mutex.op.key).holder is None, number
             if stopped is None:
                 break
 
@@ -315,7 +315,7 @@ def test_a_step_that_asks_for_what_it_holds_itself_fails(kind: str, built: Any) 
         assert "'second': it waits for mutex 'm', which is held by its own step" in str(
             caught.value
         )
-        assert sess._master.store.find(mutex.op.key).holder is None
+        assert sess._master.stores.find(mutex.op.key).holder is None
 
 
 def test_it_does_not_fail_where_that_is_in_a_branch_not_taken() -> None:

@@ -465,7 +465,7 @@ def test_elements_go_with_the_session() -> None:
     queue = fb.FIFOQueue(10, fb.float32, shapes=[[1000]])
     x = fb.placeholder(fb.float32, [1000])
     sess.run(queue.enqueue(x), {x: np.ones(1000, np.float32)})
-    resource = weakref.ref(sess._master.store.find(queue.op.key))
+    resource = weakref.ref(sess._master.stores.find(queue.op.key))
     sess.close()
     gc.collect()
     assert resource() is None

@@ -48,7 +48,7 @@ def producer(names: list[str], num_epochs: int | None = 1) -> fb.FIFOQueue:
 
 
 def held(sess: fb.Session, reader: fb.Reader) -> Any:
-    return sess._master.store.find(reader.op.key)
+    return sess._master.stores.find(reader.op.key)
 
 
 # One after the other

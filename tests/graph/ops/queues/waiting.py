@@ -37,7 +37,7 @@ class Waiting:
 
 def waiters(sess: fb.Session, queue: Any) -> int:
     """How many operations wait at a queue."""
-    resource = sess._master.store.find(queue.op.key)
+    resource = sess._master.stores.find(queue.op.key)
     return 0 if resource is None else sum(map(len, resource._lines))
 
 
@@ -45,7 +45,7 @@ def attempts_at(sess: fb.Session, queues: list[Any]) -> set[Any]:
     """What operations want that wait at some queues."""
     found: set[Any] = set()
     for queue in queues:
-        resource = sess._master.store.find(queue.op.key)
+        resource = sess._master.stores.find(queue.op.key)
         if resource is not None:
             with resource._lock:
                 found.update(*resource._lines)

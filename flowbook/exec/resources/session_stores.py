@@ -1,0 +1,251 @@
+"""What one session's resources are found by: a store for each device, and which of them has what.
+
+Each resource lives on a device, its home, from when something that touches it was first placed.
+What named containers hold is the process's (`containers.py`); all sessions reach it.
+
+Nothing here knows operations. Whoever has the graph says when a key is used no longer (`release`);
+that may happen at any moment, in a garbage collection too, so it is only noted where the session's
+lock is taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from flowbook.exec.devices.cpu import Cpu
+from flowbook.exec.devices.device import Device
+from flowbook.exec.resources.containers import (
+    check_same,
+    dropping,
+    find_shared,
+    forget,
+    gate_of,
+    listen,
+    shared,
+    shared_of,
+)
+from flowbook.exec.resources.gate import Gate
+from flowbook.exec.resources.kinds import (
+    Birth,
+    Closable,
+    Definition,
+    Lasting,
+    Resident,
+    maker_of,
+)
+from flowbook.exec.resources.store import Store, is_host, share_memory, usable_on
+from flowbook.graph.model.errors import CancelledError
+from flowbook.graph.model.resource_key import ResourceKey
+
+_HOST = Cpu()
+
+
+class SessionStores:
+    """The resources that one session reaches.
+
+    Args:
+        entropy: for random states without seeds.
+        on_value: called with a key and whether it has a value now, whenever that changes.
+        host: the device of the session where what was not placed lives.
+
+    Attributes:
+        epoch: grows when values may have been lost, here or in a named container: whoever found
+            everything initialised asks again.
+    """
+
+    def __init__(
+        self,
+        entropy: int,
+        on_value: Callable[[ResourceKey, bool], None] = lambda key, has: None,
+        host: Device = _HOST,
+    ) -> None:
+        self.entropy = entropy
+        self.epoch = 0
+        self.on_value = on_value
+        self._lock = threading.Lock()
+        self._host = host
+        self._homes: dict[ResourceKey, Device] = {}
+        self._stores = {host: Store(host, self.of)}
+        self._gate = Gate()
+        self._released: deque[ResourceKey] = deque()
+        self._is_closed = False
+        listen(self)
+
+    def on(self, device: Device) -> Store:
+        """The store of a device."""
+        store = self._stores.get(device)
+        return store or self._stores.setdefault(device, Store(device, self.of))
+
+    def _at_home(self, key: ResourceKey) -> Store:
+        """The store that has a resource, or will have it."""
+        return self.on(self._homes.get(key, self._host))
+
+    # Homes
+
+    @property
+    def homes(self) -> Mapping[ResourceKey, Device]:
+        """Where resources live that were placed, and those of named containers that are there."""
+        there = shared()
+        if not there:
+            return self._homes
+        found = self._homes.copy()
+        for key, resource in there:
+            # Each step that is prepared asks: a protocol would take twenty times as long.
+            device = getattr(resource, "device", None)
+            if device is not None:
+                found[key] = found.get(key, self._host) if is_host(device) else device
+        return found
+
+    def is_elsewhere(self, key: ResourceKey, device: Device) -> bool:
+        """Whether a resource of the session's own lives in other memory than that of a device."""
+        home = self._homes.get(key)
+        return home is not None and not key.container and not share_memory(home, device)
+
+    def settle(self, key: ResourceKey, device: Device) -> None:
+        """Have a resource live where what touches it was placed; its value moves there."""
+        if self._homes.get(key) is device:
+            return
+        resource = self.find(key)
+        if not key.container:
+            if isinstance(resource, Resident):
+                resource.move(device)
+        elif resource is not None and resource.is_initialized and not usable_on(resource, device):
+            return  # It stays where other sessions use it.
+        with self._lock:
+            own = self._at_home(key).own.pop(key, None)
+            if own is not None:
+                self.on(device).own[key] = own
+            self._homes[key] = device
+
+    # Resources
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
+        if key.container:
+            return find_shared(key)
+        with self._lock:
+            return self._at_home(key).own.get(key)
+
+    def of(self, key: ResourceKey, definition: Definition, store: Store | None = None) -> Any:
+        """The resource of a key, made on first use.
+
+        Args:
+            key: the key.
+            definition: what it is made from.
+            store: where it is made, if that is not decided yet.
+
+        Raises:
+            InvalidArgumentError: if it is there with another definition.
+            CancelledError: if the session was closed.
+        """
+        if key.container:
+            there = store or self._at_home(key)
+            return shared_of(key, definition, there.device)
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError("the session was closed")
+            self._drop_released()
+            home = self._at_home(key)
+            resource = home.own.get(key)
+            if resource is None:
+                if store is not None and store is not home and key not in self._homes:
+                    home, self._homes[key] = store, store.device
+                announce = partial(self.on_value, key)
+                resource = home.own[key] = self._made(key, definition, announce, home.device)
+            elif key.is_shared:
+                check_same(resource, key, definition)
+            return resource
+
+    def unused(self, key: ResourceKey, definition: Definition) -> Any:
+        """A resource like the one of a key that nothing has used, and nothing will find."""
+        device = self._homes.get(key, self._host)
+        return self._made(key, definition, lambda has_value: None, device)
+
+    def _made(
+        self,
+        key: ResourceKey,
+        definition: Definition,
+        announce: Callable[[bool], None],
+        device: Device,
+    ) -> Any:
+        birth = Birth(key, definition.attributes, self.entropy, announce, device)
+        return maker_of(key, definition)(birth)
+
+    def _all_own(self) -> list[Any]:
+        """All resources of the session's own; the lock is held."""
+        return [resource for store in self._stores.values() for resource in store.own.values()]
+
+    def sizes_on(self, device: str) -> dict[ResourceKey, int]:
+        """How many bytes resources hold on a device, by its name: the session's and containers'."""
+        there = shared()
+        with self._lock:
+            for store in self._stores.values():
+                there += store.own.items()
+        return {
+            key: resource.bytes
+            for key, resource in there
+            if isinstance(resource, Resident) and resource.device.name == device
+        }
+
+    def gates(self, containers: Iterable[str]) -> list[Gate]:
+        """The gates of containers, in the order in which they are passed and closed."""
+        return [gate_of(name) if name else self._gate for name in sorted(set(containers))]
+
+    # The end of values and of resources
+
+    def forget(self, key: ResourceKey) -> None:
+        """Drop a value: it is initialised again on its next use."""
+        resource = self.find(key)
+        if resource is not None:
+            forget([resource])
+
+    def reset(self) -> None:
+        """Drop all values of the session's own, and have what counts begin afresh."""
+        with self._lock:
+            own = self._all_own()
+        for resource in own:
+            if isinstance(resource, Closable):
+                resource.start_over()
+        forget(own)
+
+    def start_over(self) -> None:
+        """Have everyone ask again what has to be initialised."""
+        self.epoch += 1
+
+    def may_have_lost_since(self, epoch: int) -> bool:
+        """Whether another epoch has begun; what is being dropped right now has one begin."""
+        with dropping:
+            return self.epoch != epoch
+
+    def release(self, key: ResourceKey) -> None:
+        """Drop a resource of the session's own whose key nothing uses any more."""
+        self._released.append(key)
+        # A garbage collection may come while this very thread holds the lock.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop_released()
+            finally:
+                self._lock.release()
+
+    def _drop_released(self) -> None:
+        while self._released:
+            key = self._released.popleft()
+            resource = self._at_home(key).own.pop(key, None)
+            self._homes.pop(key, None)
+            if isinstance(resource, Lasting):
+                resource.let_go()
+            self.on_value(key, False)
+
+    def close(self) -> None:
+        """Drop the session's own resources and their memory; there will be no more."""
+        with self._lock:
+            self._is_closed = True
+            resources = self._all_own()
+            self._stores = {}
+        for resource in resources:
+            if isinstance(resource, Lasting):
+                resource.let_go()
