@@ -192,6 +192,13 @@ def misfit(
     return None
 
 
+def misnamed(function: Callable[..., Any], name: object) -> InvalidTypeError:
+    """The error for what a function is given where a name stands."""
+    taken = ", ".join(inspect.signature(function).parameters)
+    message = f"it takes {taken}; a name is a string, not {name!r:.80}"
+    return _refused(function.__name__, message)
+
+
 # The parameters of a method that catch what it does not take.
 _CATCHING = ("misplaced", "misspelt")
 

@@ -35,7 +35,7 @@ from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.keywords import REQUIRED, misfit
+from flowbook.graph.definition.keywords import REQUIRED, misfit, misnamed
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
@@ -76,6 +76,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What an operation's function takes besides inputs and attributes.
 _NAME = "the operation's name."
+
+# What stands for the operation's name among what is given by places.
+_PLACED_NAME: Any = object()
 
 _WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
 
@@ -125,6 +128,7 @@ class OpDef(Generic[Built]):
         grad_takes_slices: whether `grad` takes gradients of a few rows as they are, as
             `IndexedSlices`; otherwise it gets tensors.
         attributes: default values by name; REQUIRED where there is none.
+        after_name: those attributes whose places are behind that of the operation's name.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
             device of another kind needs a kernel that is registered for it: see `register_kernel`.
@@ -225,6 +229,7 @@ class OpDef(Generic[Built]):
         grad: Callable[..., Any] | None = None,
         grad_takes_slices: bool = False,
         attributes: Mapping[str, Any] | None = None,
+        after_name: tuple[str, ...] = (),
         kinds: tuple[str, ...] | None = None,
         host_args: tuple[str, ...] = (),
         touches: Touch | None = None,
@@ -283,6 +288,7 @@ class OpDef(Generic[Built]):
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
         self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
+        self.after_name = after_name
         self.kinds = kinds
         self.host_args = host_args
         self.touches = touches
@@ -393,8 +399,10 @@ class OpDef(Generic[Built]):
         inputs = [argument.name for argument in self.inputs]
         required = [name for name, value in self.attributes.items() if value is REQUIRED]
         # What it may be given, in order and as a set, and what it must be given.
-        self._names = [*inputs, *self.attributes]
-        self._known, self._needed = frozenset(self._names), frozenset([*inputs, *required])
+        before = [name for name in self.attributes if name not in self.after_name]
+        self._places = [*inputs, *before, _PLACED_NAME, *self.after_name]
+        self._known = frozenset([*inputs, *self.attributes, _PLACED_NAME])
+        self._needed = frozenset([*inputs, *required])
         self._defaults = None if required else dict(self.attributes)
         self._arity = len(self.inputs)
         # The kernel asked about last, and the attributes that it takes.
@@ -438,7 +446,7 @@ class OpDef(Generic[Built]):
         if kwargs or attributes is None or len(args) != self._arity:
             if self.with_axis_input is not None and isinstance(kwargs.get(self._axis), Tensor):
                 return self.with_axis_input(*args, name=name, **kwargs)
-            args, attributes = self._bind(args, kwargs)
+            args, attributes, name = self._bind(args, kwargs, name)
         if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))  # type: ignore[no-any-return]
         graph, dtype = self._graph_and_dtype(args)
@@ -484,16 +492,22 @@ class OpDef(Generic[Built]):
         return outputs or operation  # type: ignore[return-value]
 
     def _bind(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        given = dict(zip(self._names, args, strict=False)) | kwargs
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None
+    ) -> tuple[tuple[Any, ...], dict[str, Any], str | None]:
+        """The inputs, the attributes and the name that it is given, by places and by names."""
+        given: dict[Any, Any] = dict(zip(self._places, args, strict=False)) | kwargs
         attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
         fits = (
             len(given) == len(args) + len(kwargs)
             and given.keys() <= self._known
             and given.keys() >= self._needed
+            and (name is None or _PLACED_NAME not in given)
         )
-        error = None if fits else misfit(self, args, kwargs)
+        named = kwargs if name is None else {**kwargs, "name": name}
+        error = None if fits else misfit(self, args, named)
+        name = given.get(_PLACED_NAME, name)
+        if error is None and not isinstance(name, str | None):
+            error = misnamed(self, name)
         if error is not None:
             raise error
         for key, value in attributes.items():
@@ -501,7 +515,7 @@ class OpDef(Generic[Built]):
                 if type(value) not in PLAIN_TYPES:
                     attributes[key] = self._fixed(key, value)
                 self._check_kind(key, value)
-        return tuple(given[a.name] for a in self.inputs), attributes
+        return tuple(given[a.name] for a in self.inputs), attributes, name
 
     def _fixed(self, name: str, value: Any) -> Any:
         try:
@@ -712,11 +726,13 @@ class OpDef(Generic[Built]):
         make, kind = inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [make(a.name, kind) for a in self.inputs]
         seen_default = False
-        for name, default in self.attributes.items():
+        for place in self._places[len(parameters) :]:
+            is_name = place is _PLACED_NAME
+            default = None if is_name else self.attributes[place]
             required = default is REQUIRED and not seen_default
             seen_default = seen_default or not required
-            parameters.append(make(name, kind, default=make.empty if required else default))
-        parameters.append(make("name", make.KEYWORD_ONLY, default=None))
+            default = make.empty if required else default
+            parameters.append(make("name" if is_name else place, kind, default=default))
         return inspect.Signature(parameters)
 
     def __repr__(self) -> str:

@@ -50,6 +50,9 @@ def check_definition(op_def: OpDef[Any]) -> None:
         if len({*names}) < len(names):
             raise InvalidArgumentError(f"{op_def.type}: a name is twice in {op_def.signature!r}")
     _check_names("kinds", op_def.kinds or ())
+    _check_names("after_name", op_def.after_name)
+    for name in op_def.after_name:
+        _check_has(op_def, "what has it behind its name", name)
     _check_inputs(op_def, "host_args", op_def.host_args)
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
     if op_def.is_identity and not (_is_one(op_def.inputs) and op_def.is_single):

@@ -85,6 +85,43 @@ def test_public_functions_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(fb.concat)) is fb.concat
 
 
+def test_a_name_may_be_given_by_its_place() -> None:
+    x, signal, text = fb.constant([1.0, 2.0]), fb.constant([1j, 2.0]), fb.constant("text")
+    built = [
+        fb.identity(x, "named"),
+        fb.no_op("named"),
+        fb.add(x, x, "named"),
+        fb.matrix_solve([[1.0]], [[1.0]], True, "named"),
+        fb.linspace(0.0, 1.0, 3, "named"),
+        fb.fft(signal, "named"),
+        fb.fft(signal, "named", "ortho"),
+        fb.strings.length(text, "named", "UTF8_CHAR"),
+        fb.strings.substr(text, 1, 2, "named", unit="UTF8_CHAR"),
+        fb.segment_sum(x, [0, 1], "named"),
+    ]
+    names = [each.name if isinstance(each, fb.Operation) else each.op.name for each in built]
+    assert names == ["named", *[f"named_{i}" for i in range(1, len(built))]]
+    assert built[6].op.attributes["norm"] == "ortho"
+    assert [each.op.attributes["unit"] for each in built[7:9]] == ["UTF8_CHAR"] * 2
+    assert fb.square(x, None).op.name == "Square"
+
+
+def test_attributes_may_stand_behind_the_name() -> None:
+    scaled = fb.OpDef(
+        "Scaled",
+        "x: float32 -> y: float32",
+        attributes={"factor": 2.0, "offset": 0.0},
+        after_name=("offset",),
+        infer=lambda x, factor, offset: x.shape,
+        kernel=lambda xp, x, factor, offset: x * factor + offset,
+    )
+    assert list(inspect.signature(scaled).parameters) == ["x", "factor", "name", "offset"]
+    y = scaled(1.0, 3.0, "y", 0.5)
+    assert (y.op.name, fb.Session().run(y)) == ("y", 3.5)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'offsets'"):
+        fb.OpDef("Wrong", "x: float32 -> y: float32", after_name=("offsets",))
+
+
 MISFITS = [
     (
         "lu_solve: it needs 'rhs'",
@@ -94,7 +131,10 @@ MISFITS = [
     ("add: it needs 'y'", "write add(x, y)", lambda: fb.add(1)),
     ("rot90: it needs 'image'", "", lambda: fb.image.rot90()),
     ("add: it takes x, y, name; 4 given", "", lambda: fb.add(1, 2, 3, 4)),
-    ("add: it takes name by name", "write for example add(..., name=", lambda: fb.add(1, 2, "a")),
+    ("add: it takes x, y, name; a name is a string, not 3", "", lambda: fb.add(1, 2, 3)),
+    ("no_op: it takes name; a name is a string, not 3", "", lambda: fb.no_op(3)),
+    ("add: it is given 'name' twice", "", lambda: fb.add(1, 2, "a", name="b")),
+    ("fft: it is given 'norm' twice", "", lambda: fb.fft(1j, "a", "ortho", norm="ortho")),
     ("rfft: it takes input_tensor, fft_length, name; 4 given", "", lambda: fb.rfft(1, 2, "a", 4)),
     ("add: it is given 'x' twice", "", lambda: fb.add(1, x=2)),
     ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),

@@ -179,7 +179,7 @@ CASES = [
     *(
         Case(
             type,
-            lambda x, function=function, norm=norm: function(x, norm),
+            lambda x, function=function, norm=norm: function(x, norm=norm),
             [WAVES],
             lambda x, count=count, sign=sign, power=power: (
                 _transform(x, count, sign) / np.prod(x.shape[-count:]) ** power

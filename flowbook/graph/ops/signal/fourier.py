@@ -107,6 +107,7 @@ def _complex_transform(type: str, function: str, other: str, count: int, doc: st
         "input: T -> output: T",
         T=COMPLEX,
         attributes={"norm": "backward"},
+        after_name=("norm",),
         infer=infer,
         kernel=kernel,
         grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),

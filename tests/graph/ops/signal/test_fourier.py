@@ -72,7 +72,7 @@ def test_lengths_may_be_constants_of_the_graph() -> None:
     ("function", "message"),
     [
         (lambda: fb.fft2d(np.ones(3, np.complex64)), "2 dimensions"),
-        (lambda: fb.fft(np.ones(3, np.complex64), "none"), "backward.*ortho.*, not 'none'"),
+        (lambda: fb.fft(np.ones(3, np.complex64), norm="none"), "backward.*ortho.*, not 'none'"),
         (lambda: fb.rfft(np.float32(3)), "1 dimension"),
         (lambda: fb.rfft2d(np.ones((3, 3), np.float32), [3]), "each of 2"),
         (lambda: fb.rfft(np.ones(3, np.float32), [-1]), "each of 1"),
