@@ -867,9 +867,21 @@ CHANGES = (
         "_in_cycles(self.waiters(waits))",
         (WAITS,),
     ),
+    Change(
+        "graph/definition/op_def.py",
+        "and (name is None or _PLACED_NAME not in given)",
+        "",
+        (MISFITS,),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "*before, _PLACED_NAME, *self.after_name]",
+        "*before, *self.after_name, _PLACED_NAME]",
+        (MISFITS,),
+    ),
     Change("exec/engine/parts/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
-    Change("graph/model/touch.py", "(other.puts or other.ends_waits)", "other.puts", (WAITS,)),
-    Change("graph/model/touch.py", "(other.puts or other.ends_waits)", "True", (WAITS,)),
+    Change("graph/model/touch.py", "(wants and other.gives)", "(wants and other.puts)", (WAITS,)),
+    Change("graph/model/touch.py", "(wants and other.gives)", "wants", (WAITS,)),
     Change("graph/model/touch.py", " or (self.puts and other.takes)", "", (WAITS,)),
     Change(
         "exec/engine/parts/rendezvous.py",
@@ -2045,20 +2057,20 @@ CHANGES = (
     Change("exec/resources/session_stores.py", "self.on(device).own[key] = own", "pass", (STORE,)),
     Change(
         "exec/resources/session_stores.py",
-        " and store is not home and key not in self._homes:",
-        " and store is not home:",
+        "if store is not None and key not in self._homes:",
+        "if store is not None:",
         (STORE,),
     ),
     Change(
         "exec/resources/session_stores.py",
-        "home, self._homes[key] = store, store.device",
-        "home = store",
+        "                    self._homes[key] = home.device\n",
+        "                    pass\n",
         (STORE,),
     ),
     Change(
         "exec/resources/session_stores.py",
-        "self._stores = {}",
-        "pass",
+        "stores, self._stores = self._stores, {}",
+        "stores = self._stores",
         (STORE,),
     ),
     Change(
@@ -2481,8 +2493,8 @@ CHANGES = (
         "v",
         (WINDOWS,),
     ),
-    Change("_public.py", "module.__dir__ = partial(list, names)", "pass", (PUBLIC,)),
-    Change("_public.py", " if not hasattr(builtins, name)", "", (PUBLIC,)),
+    Change("_public.py", "module.__dir__ = partial(list, names)", "pass", (MISFITS,)),
+    Change("_public.py", " if not hasattr(builtins, name)", "", (MISFITS,)),
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
@@ -3067,8 +3079,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/initialisation.py",
-        "is_sure = not any(_takes_of(op, put)",
-        "is_sure = any(True or _takes_of(op, put)",
+        "if not any(touch.takes and key in given",
+        "if True or not any(touch.takes and key in given",
         (ORDER,),
     ),
     Change(
@@ -3083,7 +3095,7 @@ CHANGES = (
         "        raise\n    for",
         (PLACE,),
     ),
-    Change("cells/slips.py", "if hasattr(asked, n)]", "]", (SLIPS,)),
+    Change("cells/slips.py", " and n not in instead]", "]", (SLIPS,)),
     Change(
         "exec/kernels/shared_products.py",
         "for i in range(count)], length)",
@@ -3688,9 +3700,9 @@ CHANGES = (
         "if False:",
         ("graph/definition/test_op_def.py",),
     ),
-    Change("control_flow.py", "from flowbook.graph.model.retag import *\n", "", (PUBLIC,)),
-    Change("train/__init__.py", "from flowbook.graph.model.mark import *\n", "", (PUBLIC,)),
-    Change("control_flow.py", "from flowbook.graph.definition.standing import *\n", "", (PUBLIC,)),
+    Change("control_flow.py", "from flowbook.graph.model.retag import *\n", "", (MISFITS,)),
+    Change("train/__init__.py", "from flowbook.graph.model.mark import *\n", "", (MISFITS,)),
+    Change("control_flow.py", "from flowbook.graph.definition.standing import *\n", "", (MISFITS,)),
     Change(
         "graph/building/cell_runs.py",
         "if kind.comes_of_python:",

@@ -9,6 +9,7 @@ would make all attributes slow.
 from __future__ import annotations
 
 import difflib
+import inspect
 import linecache
 import os
 import re
@@ -16,6 +17,8 @@ from types import ModuleType, TracebackType
 from typing import NamedTuple
 
 import numpy as np
+
+from flowbook.graph.model.elsewhere import is_elsewhere
 
 _NUMPY = os.path.dirname(np.__file__) + os.sep
 
@@ -69,11 +72,11 @@ def hint_for(error: BaseException, traceback: TracebackType | None) -> str | Non
     for slip in _SLIPS:
         if re.search(slip.message, str(error)) and re.search(slip.line, line):
             return f"hint: {slip.hint}"
-    close = _names_close_to(error) if isinstance(error, AttributeError) else []
-    return f"hint: did you mean {' or '.join(close)}?" if close else None
+    meant = _meant(error) if isinstance(error, AttributeError) else None
+    return f"hint: {meant}" if meant is not None else None
 
 
-def _names_close_to(error: AttributeError) -> list[str]:
+def _meant(error: AttributeError) -> str | None:
     """What an object or a module of Flowbook's has that is called much like what is missing."""
     name, asked = error.name, error.obj
     kind = asked if isinstance(asked, type) else type(asked)
@@ -82,13 +85,16 @@ def _names_close_to(error: AttributeError) -> list[str]:
         modules = [asked.__name__]
     is_ours = any(module.partition(".")[0] == "flowbook" for module in modules)
     if name is None or name.startswith("_") or not is_ours:
-        return []
+        return None
     if not str(error).endswith(f"has no attribute {name!r}"):
-        return []  # It says itself what to write.
-    there = [n for n in dir(asked) if not n.startswith("_")]
-    if isinstance(asked, type):  # Of a class, what only says what to write instead is listed too.
-        there = [n for n in there if hasattr(asked, n)]
-    return difflib.get_close_matches(name, there)
+        return None  # It says itself what to write.
+    instead = {n: each.instead for n, each in inspect.getmembers_static(kind, is_elsewhere)}
+    there = [n for n in dir(asked) if not n.startswith("_") and n not in instead]
+    close = difflib.get_close_matches(name, there)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    other = difflib.get_close_matches(name, instead, 1)
+    return f"use {instead[other[0]]}" if other else None
 
 
 def _is_numpys(traceback: TracebackType) -> bool:

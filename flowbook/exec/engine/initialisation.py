@@ -33,9 +33,9 @@ from flowbook.graph.model.errors import (
     OpError,
 )
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.resource_key import ResourceKey, touched_by
+from flowbook.graph.model.resource_key import ResourceKey, key_touched, touched_by
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import VARIABLE, Access
+from flowbook.graph.model.touch import VARIABLE, Access, Touch
 from flowbook.graph.ops.state.variables import Variable
 
 
@@ -256,27 +256,26 @@ def _assigned(
     after other writes, if the step itself puts something there.
     """
     assigned: dict[ResourceKey | None, int] = {}
-    put = {op.key for op in map(touched_by, filter(_puts, operations)) if op is not None}
+    given = {key for touch, key in _met(operations) if touch.gives}
     for operation, variable in uses:
-        is_sure = operation.context is None and not operation.op_def.needs_value
-        if put and is_sure:
-            is_sure = not any(_takes_of(op, put) for op in _ancestors([operation], ()))
-        if operation.op_def.access is Access.WRITE and is_sure:
+        op_def = operation.op_def
+        if op_def.access is not Access.WRITE or op_def.needs_value or operation.context is not None:
+            continue
+        before = _met(_ancestors([operation], ())) if given else ()
+        if not any(touch.takes and key in given for touch, key in before):
             key = variable.key
             assigned[key] = min(operation.id, assigned.get(key, operation.id))
     return assigned
 
 
-def _puts(operation: Operation) -> bool:
-    touch = operation.op_def.touches
-    return touch is not None and (touch.puts or touch.ends_waits)
-
-
-def _takes_of(operation: Operation, keys: Collection[ResourceKey | None]) -> bool:
-    """Whether it takes what some operations put somewhere."""
-    touch = operation.op_def.touches
-    owner = touched_by(operation) if touch is not None and touch.takes else None
-    return owner is not None and owner.key in keys
+def _met(operations: Iterable[Operation]) -> Iterator[tuple[Touch, ResourceKey]]:
+    """What operations do to the resources at which they meet, with the keys of these."""
+    for operation in operations:
+        touch = operation.op_def.touches
+        if touch is not None and touch.access is Access.WAIT:
+            key = key_touched(operation)
+            if key is not None:
+                yield touch, key
 
 
 def _follows_assignment(

@@ -152,10 +152,13 @@ class SessionStores:
             home = self._at_home(key)
             resource = home.own.get(key)
             if resource is None:
-                if store is not None and store is not home and key not in self._homes:
-                    home, self._homes[key] = store, store.device
+                if store is not None and key not in self._homes:
+                    home = store
                 announce = partial(self.on_value, key)
-                resource = home.own[key] = self._made(key, definition, announce, home.device)
+                resource = self._made(key, definition, announce, home.device)
+                home.own[key] = resource
+                if home.device is not self._host:
+                    self._homes[key] = home.device
             elif key.is_shared:
                 check_same(resource, key, definition)
             return resource
@@ -175,19 +178,17 @@ class SessionStores:
         birth = Birth(key, definition.attributes, self.entropy, announce, device)
         return maker_of(key, definition)(birth)
 
-    def _all_own(self) -> list[Any]:
-        """All resources of the session's own; the lock is held."""
-        return [resource for store in self._stores.values() for resource in store.own.values()]
+    def _own(self) -> list[tuple[ResourceKey, Any]]:
+        """All resources of the session's own."""
+        with self._lock:
+            # A list: others may ask for the store of one more device meanwhile.
+            return [each for store in list(self._stores.values()) for each in store.own.items()]
 
     def sizes_on(self, device: str) -> dict[ResourceKey, int]:
         """How many bytes resources hold on a device, by its name: the session's and containers'."""
-        there = shared()
-        with self._lock:
-            for store in self._stores.values():
-                there += store.own.items()
         return {
             key: resource.bytes
-            for key, resource in there
+            for key, resource in (*self._own(), *shared())
             if isinstance(resource, Resident) and resource.device.name == device
         }
 
@@ -205,8 +206,7 @@ class SessionStores:
 
     def reset(self) -> None:
         """Drop all values of the session's own, and have what counts begin afresh."""
-        with self._lock:
-            own = self._all_own()
+        own = [resource for _, resource in self._own()]
         for resource in own:
             if isinstance(resource, Closable):
                 resource.start_over()
@@ -244,8 +244,8 @@ class SessionStores:
         """Drop the session's own resources and their memory; there will be no more."""
         with self._lock:
             self._is_closed = True
-            resources = self._all_own()
-            self._stores = {}
-        for resource in resources:
-            if isinstance(resource, Lasting):
-                resource.let_go()
+            stores, self._stores = self._stores, {}
+        for store in stores.values():
+            for resource in store.own.values():
+                if isinstance(resource, Lasting):
+                    resource.let_go()

@@ -43,9 +43,10 @@ def elsewhere(instead: Mapping[str, str]) -> Callable[[Class], Class]:
 
 def _listed(self: Any) -> list[str]:
     """The attributes that an object has, without those that say what to write instead."""
-    missing = {n for n, _ in inspect.getmembers_static(type(self), _is_elsewhere)}
+    missing = {n for n, _ in inspect.getmembers_static(type(self), is_elsewhere)}
     return [name for name in object.__dir__(self) if name not in missing]
 
 
-def _is_elsewhere(member: Any) -> bool:
+def is_elsewhere(member: Any) -> bool:
+    """Whether a member of a class only says what to write instead."""
     return isinstance(member, Elsewhere)

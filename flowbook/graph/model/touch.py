@@ -53,10 +53,15 @@ class Touch(NamedTuple):
     holds: bool = False
     ends_waits: bool = False
 
+    @property
+    def gives(self) -> bool:
+        """Whether what waits there to take may go on for it."""
+        return self.puts or self.ends_waits
+
     def is_woken_by(self, other: Touch) -> bool:
         """Whether an operation that touches the same resource so may let one go on that waits."""
         wants = self.takes or self.holds
-        return (wants and (other.puts or other.ends_waits)) or (self.puts and other.takes)
+        return (wants and other.gives) or (self.puts and other.takes)
 
 
 READS = Touch(Access.READ, 0)

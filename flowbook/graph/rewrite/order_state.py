@@ -66,7 +66,7 @@ def order_state(graph: Subgraph) -> None:
     graph.bits.update({write: 1 << i for i, write in enumerate(new, len(graph.bits))})
     handed_on = _handed_on(meeting.values()) if writes else []
     if graph.is_routed or turns or handed_on:
-        chains = _Frames(graph, handed_on).order(writes, reads, turns)
+        chains = _Ordering(graph, handed_on).order(writes, reads, turns)
     else:
         chains = _order(graph, writes, reads)
     graph.last_write.update({key: chained[-1] for key, chained in chains.items() if chained})
@@ -81,7 +81,7 @@ def _handed_on(meeting: Iterable[Sequence[Node]]) -> list[tuple[Node, Node]]:
         for taking in nodes
         if _touch(taking).takes
         for putting in nodes
-        if _touch(taking).is_woken_by(_touch(putting))
+        if _touch(putting).gives
     ]
 
 
@@ -188,7 +188,7 @@ def _successors(graph: Subgraph) -> dict[Node, list[Node]]:
     return successors
 
 
-class _Frames:
+class _Ordering:
     """Orders what touches a resource where there are loops and branches, turns or queues.
 
     Args:
