@@ -987,8 +987,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "op.op_def.access in (None, Access.READ)",
-        "op.op_def.access is not Access.WRITE",
+        "op.op_def.access not in (None, Access.READ)",
+        "op.op_def.access is Access.WRITE",
         ("exec/session/test_replace.py",),
     ),
     Change(

@@ -202,35 +202,35 @@ class LocalMaster:
             OpError: what an operation raised.
             AbortedError: if the step was failed so and may have done something.
         """
-        moves = self.placer.moves
-        kept = self._programs.kept.get(prepared)
-        if kept is None or kept.epoch != self.stores.epoch:
-            if initializes:
-                prepared, kept = self._initialized(prepared, feeds, deadline)
-            else:
-                prepared, kept = self._current(prepared)
-        epoch = kept.epoch
-        try:
-            found = kept.runner.run(feeds, deadline)
-            return found if self.placer.moves == moves else self.placer.fetched(found)
-        except StepFailed as failed:
-            error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
-        # Outside of the handler: what is raised there keeps all that the step had.
-        try:
-            if self.placer.moves != moves:
-                meanwhile = "was put on another device"
-            elif initializes and self._initialisation.may_be_outdated(error, epoch):
-                meanwhile = "lost its value"
-            else:
-                raise error from cause
-            if all(op.op_def.access in (None, Access.READ) for op in prepared.operations):
-                return self.run(prepared, feeds, deadline, initializes)
-            raise AbortedError(
-                f"what the step uses {meanwhile} while it was under way",
-                hint="run it again, if what it has done may be done twice",
-            ) from error
-        finally:
-            del error, cause  # They hold this frame.
+        while True:
+            moves = self.placer.moves
+            kept = self._programs.kept.get(prepared)
+            if kept is None or kept.epoch != self.stores.epoch:
+                if initializes:
+                    prepared, kept = self._initialized(prepared, feeds, deadline)
+                else:
+                    prepared, kept = self._current(prepared)
+            epoch = kept.epoch
+            try:
+                found = kept.runner.run(feeds, deadline)
+                return found if self.placer.moves == moves else self.placer.fetched(found)
+            except StepFailed as failed:
+                error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
+            # Outside of the handler: what is raised there keeps all that the step had.
+            try:
+                if self.placer.moves != moves:
+                    meanwhile = "was put on another device"
+                elif initializes and self._initialisation.may_be_outdated(error, epoch):
+                    meanwhile = "lost its value"
+                else:
+                    raise error from cause
+                if any(op.op_def.access not in (None, Access.READ) for op in prepared.operations):
+                    raise AbortedError(
+                        f"what the step uses {meanwhile} while it was under way",
+                        hint="run it again, if what it has done may be done twice",
+                    ) from error
+            finally:
+                del error, cause  # They hold this frame.
 
     def run_initializers(
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None

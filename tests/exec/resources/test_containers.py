@@ -92,7 +92,7 @@ def resetting(times: int) -> fb.OpDef:
     )
 
 
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("times", [1, 3, 1200])
 def test_a_step_that_reads_what_is_reset_while_it_is_under_way_runs_once_more(times: int) -> None:
     W, x = build(), fb.placeholder(fb.float32, [])
     reset = resetting(times)(x)
