@@ -243,7 +243,7 @@ class LocalMaster:
             if prepared.program.is_parted:
                 # The initial values that are constants lie in the memory of devices meanwhile.
                 with self._programs.lock:
-                    self._programs.drop((signature, ()))
+                    self._programs.discard((signature, ()))
 
     def begin(self, prepared: Prepared) -> LocalPartialStep[Any]:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
@@ -259,6 +259,9 @@ class LocalMaster:
 
     def _current(self, prepared: Prepared) -> tuple[Prepared, Kept]:
         """A signature as it is prepared now, and what runs it: it may have been dropped."""
+        if self.placer.is_misplaced(prepared):
+            with self._programs.lock:
+                self._programs.discard((prepared.signature, prepared.instruments))
         kept = self._programs.kept.get(prepared)
         while kept is None:
             prepared = self.prepare(prepared.signature, prepared.instruments)

@@ -114,6 +114,15 @@ class Placing:
                 self._stores.settle(key, home)
         return away
 
+    def is_misplaced(self, prepared: Prepared) -> bool:
+        """Whether something of a named container lives in other memory than it was prepared for.
+
+        There a session puts what has no value, and others may have been prepared before.
+        """
+        place = prepared.placement.device_of
+        owners = [op for op in prepared.stateful if op.key is not None and op.key.container]
+        return any(not usable_on(self._stores.find(op.key), place(op)) for op in owners if op.key)
+
     def move(self, homes: Mapping[ResourceKey, Device]) -> None:
         """Have resources live on other devices, and what was prepared with them be dropped."""
         with self._between_steps(homes, None):

@@ -113,6 +113,11 @@ class Programs:
             if self._nodes <= KEPT_NODES * 3 // 4:
                 break  # Room for many more at once: dropping has a price per time.
 
+    def discard(self, key: Key) -> None:
+        """Let go of what was prepared for a key, if it is still there."""
+        if key in self._prepared:
+            self.drop(key)
+
     def drop(self, key: Key) -> None:
         """Let go of what was prepared for a key."""
         prepared = self._prepared.pop(key)

@@ -72,13 +72,18 @@ class SessionState:
 
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
-        self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
         owners = self._owners_by_key()
         gates = self._gates([v.op for v in variables])
-        with all_closed(gates, deadline, "variables are saved"):
-            # Views, each a lease: whoever writes meanwhile writes elsewhere.
-            values = {v.op: self._variable(v.op).fetch() for v in variables}
-            states = self._states(owners)
+        values: dict[Operation, Any] | None = None
+        while values is None:
+            epoch = self._stores.epoch
+            self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+            with all_closed(gates, deadline, "variables are saved"):
+                if self._stores.may_have_lost_since(epoch):
+                    continue
+                # Views, each a lease: whoever writes meanwhile writes elsewhere.
+                values = {v.op: self._variable(v.op).fetch() for v in variables}
+                states = self._states(owners)
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self._stores.entropy, states)
 

@@ -88,9 +88,10 @@ class Accumulator(WaitingResource):
             self.device = device
 
     def forget(self) -> None:
-        """Drop what has been added up."""
+        """Drop what has been added up, and have gradients of any step count again."""
         with self._lock:
             self.drop()
+            self.step = 0
 
     # What attempts ask, under the lock
 

@@ -35,7 +35,7 @@ class Listener(Protocol):
         """To be told whether what a key names has a value now."""
 
     def start_over(self) -> None:
-        """Be told that values may have been lost."""
+        """Be told that values may have been lost, or be on other devices."""
 
 
 _shared: dict[ResourceKey, Shared] = {}
@@ -89,7 +89,10 @@ def shared_of(key: ResourceKey, definition: Definition, device: Device) -> Any:
             return resource
         check_same(resource, key, definition)
         if isinstance(resource, Resident) and not resource.is_initialized:
+            before = resource.device
             resource.move(device)
+            if before is not device:
+                _start_over()  # Others may have been prepared for where it was.
         return resource
 
 
@@ -141,5 +144,10 @@ def forget(resources: Iterable[Shared]) -> None:
             for resource in resources:
                 resource.forget()
         finally:
-            for listener in _all_listeners():
-                listener.start_over()
+            _start_over()
+
+
+def _start_over() -> None:
+    """Have all sessions look at what their steps use, before their next ones."""
+    for listener in _all_listeners():
+        listener.start_over()

@@ -35,7 +35,6 @@ class Gate:
         self._inside: dict[int, weakref.ref[Passage]] = {}
         self._closer: weakref.ref[Passage] | None = None
         self._changed = threading.Condition()
-        self._closing = threading.Lock()
 
     def enter(self, passage: Passage) -> None:
         """Go through, as soon as it is open, or a step inside of which this one runs is through.
@@ -73,26 +72,42 @@ class Gate:
             doing: what the block does, such as "variables are saved".
 
         Raises:
-            DeadlineExceededError: if the deadline passes before all have come out; it says who has
-                not.
+            DeadlineExceededError: if the deadline passes before all have come out, and nobody else
+                has it closed; it says who has not.
             FailedPreconditionError: if it is a step inside that asks for it.
         """
         self._check_outside(doing)
-        with self._closing:
-            closer = Passage((), str, deadline)
-            try:
-                self._closer = weakref.ref(closer)
-                self._await_empty(deadline, doing)
-                yield
-            finally:
+        closer = Passage((), str, deadline)
+        here = weakref.ref(closer)
+        try:
+            self._await_open(deadline, doing, here)
+            self._await_empty(deadline, doing)
+            yield
+        finally:
+            if self._closer is here:
                 self._closer = None
-                with self._changed:
-                    self._changed.notify_all()
+            with self._changed:
+                self._changed.notify_all()
+
+    def _await_open(self, deadline: float | None, doing: str, closer: weakref.ref[Passage]) -> None:
+        """Wait until nobody has it closed, and close it."""
+        with self._changed:
+            while self._is_closed():
+                if _is_over(deadline):
+                    raise DeadlineExceededError(
+                        f"{doing} between two steps, and for all of the time that the timeout "
+                        "allows somebody else held the variables still"
+                    )
+                self._changed.wait(_LONGEST_WAIT)
+            self._closer = closer
+
+    def _is_closed(self) -> bool:
+        closer = self._closer
+        return closer is not None and closer() is not None
 
     def _is_closed_to(self, passage: Passage) -> bool:
         """Whether a passage has to wait."""
-        is_closed = self._closer is not None and self._closer() is not None
-        return is_closed and not self._has_inside(passage)
+        return self._is_closed() and not self._has_inside(passage)
 
     def _has_inside(self, besides: Passage | None = None) -> bool:
         """Whether another step is inside that this code runs for."""

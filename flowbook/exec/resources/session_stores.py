@@ -107,18 +107,21 @@ class SessionStores:
 
     def settle(self, key: ResourceKey, device: Device) -> None:
         """Have a resource live where what touches it was placed; its value moves there."""
-        if self._homes.get(key) is device:
-            return
-        resource = self.find(key)
-        if not key.container:
-            if isinstance(resource, Resident):
-                resource.move(device)
-        elif resource is not None and resource.is_initialized and not usable_on(resource, device):
-            return  # It stays where other sessions use it.
         with self._lock:
-            own = self._at_home(key).own.pop(key, None)
-            if own is not None:
-                self.on(device).own[key] = own
+            if self._homes.get(key) is device:
+                return
+            if key.container:
+                found = find_shared(key)
+                if found is not None and found.is_initialized and not usable_on(found, device):
+                    return  # It stays where other sessions use it.
+            else:
+                own = self._at_home(key).own
+                if key in own:
+                    resource = own[key]
+                    if isinstance(resource, Resident):
+                        resource.move(device)
+                    del own[key]
+                    self.on(device).own[key] = resource
             self._homes[key] = device
 
     # Resources

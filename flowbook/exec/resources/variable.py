@@ -123,19 +123,39 @@ class VariableResource:
         """Give it a new value; the value is copied."""
         self._check(value.shape)
         with self._lock:
-            if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
-                self._write(self._xp.copyto, value)
-            else:
-                self._swap(self._copy(value))
-            return self._view
+            return self._assigned(value)
+
+    def _assigned(self, value: Array) -> Array:
+        """As `assign`; the lock is held."""
+        if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
+            self._write(self._xp.copyto, value)
+        else:
+            self._swap(self._copy(value))
+        return self._view
 
     def fetch(self) -> Array:
         """The current value in host memory, which stays as it is: there a view, else a copy."""
-        return self.device.show(self.read())
+        with self._lock:
+            device, view = self.device, self._view
+        if view is None:
+            raise self._uninitialized()
+        return device.show(view)
 
     def put(self, value: Array) -> None:
         """Give it a new value, from host memory; the value is copied."""
-        self.device.run(self.assign, (self.device.put(value),))
+        is_there = False
+        while not is_there:
+            device = self.device
+            is_there = device.run(self._put_from, (device, device.put(value)))
+
+    def _put_from(self, device: Device, value: Array) -> bool:
+        """Give it a value from a device's memory; whether it still lives there."""
+        self._check(value.shape)
+        with self._lock:
+            if device is not self.device:
+                return False
+            self._assigned(value)
+            return True
 
     def move(self, device: Device) -> None:
         """Have it live on another device, with its value, if it has one."""

@@ -177,3 +177,15 @@ def test_what_is_inside_of_a_step_that_writes_cannot_have_variables_go_elsewhere
     assert home(sess, W) == "cpu:0"
     assert sess.run(inner) == sess.run(W)[0]
     assert home(sess, W) == "simulated:0"
+
+
+def test_what_initialises_may_be_dropped_while_it_runs(sess: fb.Session) -> None:
+    def dropping() -> np.ndarray[Any, Any]:
+        sess._master._programs.drop_where(lambda prepared: True)  # type: ignore[attr-defined]
+        return np.ones(3, np.float32)
+
+    with fb.device("cpu:0"):
+        initial = fb.reshape(fb.py_func(dropping, [], fb.float32), [3])
+    with fb.device("cpu:1"):
+        W = fb.Variable(initial)
+    np.testing.assert_array_equal(sess.run(W), np.ones(3))

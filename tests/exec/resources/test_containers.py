@@ -262,6 +262,27 @@ def test_concurrent_first_runs_of_sessions_and_graphs_initialise_once() -> None:
     assert len(calls) == 2
 
 
+def test_what_was_prepared_before_a_container_put_a_variable_elsewhere_is_prepared_anew() -> None:
+    W = build([1.0, 2.0])
+    uses = [fb.identity(W), fb.assign_add(W, [1.0, 1.0]), fb.gather(W, 1)]
+    with fb.Graph().as_default() as graph, fb.device("simulated:0"):
+        V = build([1.0, 2.0])
+        there = fb.assign_add(V, [4.0, 4.0])
+    with fb.Session() as first, fb.Session(graph, devices=["cpu:0", "simulated:0"]) as second:
+        for use in uses * 3:
+            first.run(use)
+        fb.reset_container("shared")
+        np.testing.assert_array_equal(second.run(there), [5.0, 6.0])
+        for use in uses * 2:
+            with pytest.raises(fb.errors.FailedPreconditionError, match="here it is wanted on"):
+                first.run(use)
+        np.testing.assert_array_equal(second.run(V), [5.0, 6.0])
+        fb.reset_container("shared")
+        np.testing.assert_array_equal(first.run(uses[1]), [2.0, 3.0])
+        with pytest.raises(fb.errors.FailedPreconditionError, match="here it is wanted on"):
+            second.run(there)
+
+
 def test_random_operations_are_not_shared() -> None:
     with fb.container("shared"):
         drawn = fb.random_uniform([4], seed=3)

@@ -88,6 +88,23 @@ def test_what_does_not_fit_stays_where_it_was() -> None:
     np.testing.assert_array_equal(made.read(), VALUE)
 
 
+def test_what_moves_while_it_is_given_a_value_gets_it_where_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stores, (host, *_, there) = machine()
+    made = stores.of(KEYS[0], VARIABLE)
+    made.assign(VALUE)
+
+    def put(value: Any) -> Any:
+        stores.settle(KEYS[0], there)
+        return value
+
+    monkeypatch.setattr(host, "put", put)
+    made.put(VALUE + 1)
+    np.testing.assert_array_equal(made.fetch(), VALUE + 1)
+    assert made.device is there
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["of", "on", "settle", "release", "find"]),

@@ -469,6 +469,22 @@ def test_reset_drops_the_sessions_own() -> None:
                 sess.reset(wrong)  # type: ignore[arg-type]
 
 
+def test_reset_has_an_accumulator_count_steps_anew() -> None:
+    gradients = fb.ConditionalAccumulator(fb.float32, shape=[])
+    step = fb.Variable(np.int64(0))
+    put = gradients.apply_grad(1.0, local_step=step)
+    taken, later = gradients.take_grad(1), fb.assign_add(step, np.int64(1))
+    with fb.Session() as sess:
+        for _ in range(2):
+            sess.run(put)
+            assert sess.run(taken) == 1.0
+            sess.run(later)
+        sess.reset()
+        sess.run(put)
+        assert sess.run(gradients.num_accumulated()) == 1
+        assert sess.run(taken) == 1.0
+
+
 def test_reset_opens_what_was_closed() -> None:
     queue = fb.FIFOQueue(3, fb.int32, shapes=[[]])
     barrier = fb.Barrier([fb.int32], shapes=[[]])

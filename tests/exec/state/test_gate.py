@@ -1,6 +1,7 @@
 """Snapshots are taken between two steps that write, and hold up nobody else."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -342,3 +343,39 @@ def test_a_step_inside_of_one_part_is_inside_where_another_part_is(sess: fb.Sess
     sess.run([first, second, inner, queue.enqueue(1.0)])
     assert sess.run(last, timeout=60) == 2.0
     assert saving[0].values() == [1.0, 2.0, 1.0]
+
+
+def test_who_finds_the_gate_closed_by_another_gives_up_in_time() -> None:
+    gate = Gate()
+    with gate.closed(None, "variables are saved"):
+        with (
+            pytest.raises(
+                fb.errors.DeadlineExceededError, match="somebody else held the variables"
+            ),
+            gate.closed(time.monotonic() + 0.01, "a session is reset"),
+        ):
+            pass
+        step = Passage([gate], str, time.monotonic())
+        with pytest.raises(fb.errors.DeadlineExceededError, match="were held still"):
+            step.enter()
+    with gate.closed(time.monotonic(), "a session is reset"):
+        pass
+
+
+def test_a_snapshot_initialises_again_what_is_reset_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    W = fb.Variable(2.0)
+    with fb.Session() as sess:
+        initialisation = sess._master.resources._initialisation
+        prepare_for = initialisation.prepare_for
+        resets = [sess.reset] * 3
+
+        def prepare_and_lose(*arguments: Any) -> None:
+            prepare_for(*arguments)
+            if resets:
+                resets.pop()()
+
+        monkeypatch.setattr(initialisation, "prepare_for", prepare_and_lose)
+        [value] = sess.snapshot().values.values()
+    assert (value, W.op.name, resets) == (2.0, "Variable", [])
