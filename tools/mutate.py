@@ -324,14 +324,14 @@ CHANGES = (
     # Checkpoints
     Change(
         "exec/resources/gate.py",
-        "return is_closed and not self._has_inside(passage)",
+        "return self._is_closed() and not self._has_inside(passage)",
         "return False",
         (GATES,),
     ),
     Change(
         "exec/resources/gate.py",
-        "return is_closed and not self._has_inside(passage)",
-        "return is_closed",
+        "return self._is_closed() and not self._has_inside(passage)",
+        "return self._is_closed()",
         (GATES,),
     ),
     Change("exec/resources/gate.py", "if not self.is_inside:", "if True:", (GATES,)),
@@ -3811,8 +3811,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/variable.py",
-        "self.device.run(self.assign, (self.device.put(value),))",
-        "self.assign(self.device.put(value))",
+        "device.run(self._put_from, (device, device.put(value)))",
+        "self._put_from(device, device.put(value))",
         (GPU,),
     ),
     Change(
