@@ -48,10 +48,24 @@ def test_signatures_are_as_they_are_written(shell: Any) -> None:
     shown = shell.object_inspect("sess.run")["definition"]
     assert "timeout: float | None = None" in shown
     assert "misspelt" not in shown
+    shown = shell.object_inspect("fb.Session")["init_definition"]
+    assert "soft_placement: bool = False" in shown
     for name in ("fb.matmul", "fb.layers.dense", "sess.run", "sess.summarize"):
         shown = shell.object_inspect(name)["definition"]
         assert "'" not in shown
         assert ": Any" not in shown
+
+
+@pytest.mark.parametrize("use_jedi", [False, True])
+def test_keywords_of_classes_are_completed(shell: Any, use_jedi: bool) -> None:
+    shell.Completer.use_jedi = use_jedi
+    for written, keyword in [
+        ("fb.Session(auto", "auto_initialize="),
+        ("fb.Session(cpus=2, dev", "devices="),
+        ("fb.OpDef('Cube', 'x: T -> y: T', ker", "kernel="),
+        ("fb.Variable(0.0, train", "trainable="),
+    ]:
+        assert completed(shell, written)[keyword] == "param"
 
 
 def test_installing_twice_changes_nothing(shell: Any) -> None:
