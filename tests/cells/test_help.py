@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from IPython.core import completer
 from IPython.core.completer import provisionalcompleter
 
 import flowbook as fb
@@ -30,6 +31,18 @@ def test_only_public_names_are_completed_and_of_each_the_kind_is_known(
     module = eval(path, {"fb": fb})
     assert set(found) == set(dir(module))
     assert set(found.values()) <= {"class", "function", "instance", "module"}
+
+
+def test_all_names_are_completed_however_many_they_are(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completer, "MATCHES_LIMIT", 100)
+    _help.install(notebook.shell)
+    assert list(completed(notebook.shell, "fb.")) == dir(fb)
+    # One that is higher stays.
+    monkeypatch.setattr(completer, "MATCHES_LIMIT", 100_000)
+    _help.install(notebook.shell)
+    assert completer.MATCHES_LIMIT == 100_000
 
 
 def test_a_beginning_is_completed(shell: Any) -> None:
