@@ -25,8 +25,11 @@ def install(shell: Any) -> None:
     Args:
         shell: the `InteractiveShell`. Installing twice changes nothing.
     """
-    from IPython.core.completer import context_matcher
+    from IPython.core import completer
 
+    # IPython sends no more completions than that. JupyterLab, once it has asked behind `fb.`, looks
+    # among them for what is typed next, and would never find the names that were left out.
+    completer.MATCHES_LIMIT = max(completer.MATCHES_LIMIT, len(dir(sys.modules["flowbook"])))
     matchers = shell.Completer.custom_matchers
     if any(getattr(each, "matcher_identifier", "") == _IDENTIFIER for each in matchers):
         return
@@ -34,7 +37,7 @@ def install(shell: Any) -> None:
     def names(context: Any) -> Any:
         return _completed(context.text_until_cursor, shell.user_ns)
 
-    matchers.append(context_matcher(identifier=_IDENTIFIER)(names))
+    matchers.append(completer.context_matcher(identifier=_IDENTIFIER)(names))
     for function in _functions(sys.modules["flowbook"]):
         function.__signature__ = _readable(inspect.signature(function))  # type: ignore[attr-defined]
 

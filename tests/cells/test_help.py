@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from IPython.core import completer
 from IPython.core.completer import provisionalcompleter
 
 import flowbook as fb
@@ -32,6 +33,18 @@ def test_only_public_names_are_completed_and_of_each_the_kind_is_known(
     assert set(found.values()) <= {"class", "function", "instance", "module"}
 
 
+def test_all_names_are_completed_however_many_they_are(
+    notebook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completer, "MATCHES_LIMIT", 100)
+    _help.install(notebook.shell)
+    assert list(completed(notebook.shell, "fb.")) == dir(fb)
+    # One that is higher stays.
+    monkeypatch.setattr(completer, "MATCHES_LIMIT", 100_000)
+    _help.install(notebook.shell)
+    assert completer.MATCHES_LIMIT == 100_000
+
+
 def test_a_beginning_is_completed(shell: Any) -> None:
     assert completed(shell, "print(fb.reduce_su") == {"reduce_sum": "function"}
     assert completed(shell, "fb.Sess") == {"Session": "class"}
@@ -48,10 +61,24 @@ def test_signatures_are_as_they_are_written(shell: Any) -> None:
     shown = shell.object_inspect("sess.run")["definition"]
     assert "timeout: float | None = None" in shown
     assert "misspelt" not in shown
+    shown = shell.object_inspect("fb.Session")["init_definition"]
+    assert "soft_placement: bool = False" in shown
     for name in ("fb.matmul", "fb.layers.dense", "sess.run", "sess.summarize"):
         shown = shell.object_inspect(name)["definition"]
         assert "'" not in shown
         assert ": Any" not in shown
+
+
+@pytest.mark.parametrize("use_jedi", [False, True])
+def test_keywords_of_classes_are_completed(shell: Any, use_jedi: bool) -> None:
+    shell.Completer.use_jedi = use_jedi
+    for written, keyword in [
+        ("fb.Session(auto", "auto_initialize="),
+        ("fb.Session(cpus=2, dev", "devices="),
+        ("fb.OpDef('Cube', 'x: T -> y: T', ker", "kernel="),
+        ("fb.Variable(0.0, train", "trainable="),
+    ]:
+        assert completed(shell, written)[keyword] == "param"
 
 
 def test_installing_twice_changes_nothing(shell: Any) -> None:

@@ -47,7 +47,7 @@ from flowbook.exec.signature.compound_feeds import expanded, has_compound
 from flowbook.exec.signature.feeds import MAPPINGS, check_mapping
 from flowbook.exec.signature.spelling import spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.definition.keywords import REQUIRED, catches_misfits, misfit
+from flowbook.graph.definition.keywords import REQUIRED, catches_misfits, misfit, signature_of_init
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
@@ -191,6 +191,9 @@ class Session:
             _named[name] = self
         elif self._site.author is not None:
             self._site.author.succession.add(self)
+
+    # Of the two it is __init__ that says what is given.
+    __signature__ = signature_of_init()
 
     def _attach(self, graph: Graph | None) -> None:
         """Be asked for again, by name."""

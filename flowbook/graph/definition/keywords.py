@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from flowbook.graph.model.errors import InvalidTypeError
@@ -217,6 +218,19 @@ def catches_misfits(method: Function) -> Function:
     ]
     method.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
     return method
+
+
+class signature_of_init(property):
+    """As a class's `__signature__`: what `__init__` takes, whatever else `inspect` would ask.
+
+    As a decorator it is one of instances besides, for those that are called.
+    """
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> Any:
+        """The class's, as `__init__` has it now; or the instance's."""
+        if instance is None:
+            return inspect.signature(partial(owner.__init__, None))
+        return super().__get__(instance, owner)
 
 
 _IN_ORDER = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

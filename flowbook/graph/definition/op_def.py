@@ -35,7 +35,7 @@ from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.descriptions import with_name
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.keywords import REQUIRED, misfit, misnamed
+from flowbook.graph.definition.keywords import REQUIRED, misfit, misnamed, signature_of_init
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
@@ -721,7 +721,7 @@ class OpDef(Generic[Built]):
             return list(self.attributes)
         return [name for name in self.attributes if name in parameters]
 
-    @property
+    @signature_of_init
     def __signature__(self) -> inspect.Signature:
         make, kind = inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [make(a.name, kind) for a in self.inputs]

@@ -225,6 +225,22 @@ def test_methods_are_shown_as_they_are_written() -> None:
     assert pickle.loads(pickle.dumps(fb.Graph.load)) == fb.Graph.load
 
 
+@pytest.mark.parametrize("member", [fb.Session, fb.OpDef, fb.Variable])
+def test_classes_are_shown_as_their_init_is_written(member: type) -> None:
+    _, *taken = inspect.signature(member.__init__).parameters.values()
+    assert list(inspect.signature(member).parameters.values()) == taken
+
+
+def test_a_class_of_a_users_own_is_shown_as_its_init_is_written() -> None:
+    class Logged(fb.Session):
+        def __init__(self, log: list[str]) -> None:
+            super().__init__()
+
+    assert list(inspect.signature(Logged).parameters) == ["log"]
+    # Of a definition it is what building takes.
+    assert list(inspect.signature(fb.add).parameters) == ["x", "y", "name"]
+
+
 def test_what_type_checkers_see_of_run_is_what_it_takes() -> None:
     for seen in typing.get_overloads(fb.Session.run):
         parameters = inspect.signature(seen).parameters

@@ -86,6 +86,8 @@ ROWS: list[Row] = [
     ("Real", lambda: fb.real(c(5)), 0, 0),
     ("Lgamma", lambda: fb.lgamma(f(5)), 30 * 5, 20),
     ("CheckNumerics", lambda: fb.check_numerics(f(5), "x"), 5, 20),
+    ("FloorDiv", lambda: f(5) // f(5), 2 * 5, 20),
+    ("Mod", lambda: f(5) % f(5), 2 * 5, 20),
     ("TruncateMod", lambda: fb.truncatemod(f(5), f(5)), 2 * 5, 20),
     ("Range", lambda: fb.range(5), 5, 20),
     # Continued fractions, and sums over a window: about so much.
@@ -406,7 +408,7 @@ def test_a_row_costs_what_a_hand_counts(name: str) -> None:
     assert op.op_def.cost(op) == COUNTED[name]
 
 
-# What a call in an expression takes, where it is more than one.
+# What a call in an expression takes for each element, where it is more than one.
 TENS = ["exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin"]
 TENS += ["arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt"]
 CALLS = dict.fromkeys(TENS, 10) | {
@@ -415,21 +417,61 @@ CALLS = dict.fromkeys(TENS, 10) | {
     "sinc": 14,  # a comparison, a selection, a product, a sine, a quotient
     "arctan2": 20,
     "logaddexp": 24,  # as softplus
+    "power": 20,
+    "floor_divide": 2,  # a quotient and a rounding
+    "remainder": 2,
+    "fmod": 2,
 }
+OPERATORS = {ast.Pow: "power", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
 EXPRESSIONS = [d for d in op_definitions().values() if d.expression is not None and d.is_builtin]
+
+
+def flops_in(expression: str) -> int:
+    """What the calls and operators in an expression take for each element."""
+    # What stands there twice is computed once, and what numbers make of each other before the run.
+    steps = {ast.dump(n): n for n in ast.walk(ast.parse(expression)) if has_names(n)}.values()
+    return sum(flops_of(step) for step in steps)
+
+
+def has_names(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Name) for inner in ast.walk(node))
+
+
+def flops_of(step: ast.AST) -> int:
+    """What one node of an expression takes, besides those in it."""
+    match step:
+        case ast.Call(func=ast.Name(id=name)):
+            return CALLS.get(name, 1)
+        case ast.BinOp(op=operator) | ast.UnaryOp(op=operator):
+            return CALLS.get(OPERATORS.get(type(operator), ""), 1)
+        case ast.Compare(ops=ops):
+            return len(ops)
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "flops"),
+    [
+        ("exp(x) + 1", 11),
+        ("add(exp(x), 1)", 11),
+        ("where(-x > 0, x * y, x * y / 2)", 1 + 1 + 1 + 1 + 1),
+        ("add(x, -0.5)", 1),
+        ("~(x == y) & (0 < x < y)", 5),
+        ("x ** 2 // y", 22),
+    ],
+)
+def test_calls_and_operators_in_an_expression_count(expression: str, flops: int) -> None:
+    assert flops_in(expression) == flops
 
 
 @pytest.mark.parametrize("op_def", EXPRESSIONS, ids=lambda op_def: op_def.type)
 def test_an_expression_costs_what_its_steps_do(op_def: fb.OpDef) -> None:
     assert op_def.expression is not None
-    # What stands there twice is computed once.
-    steps = {ast.dump(n): n for n in ast.walk(ast.parse(op_def.expression.text))}.values()
-    calls = [n.func.id for n in steps if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     [case, *_] = [case for case in CASES if case.type == op_def.type]
     outputs, _ = built(case, case.inputs)
     [op, *_] = [op for op in outputs[0].graph.operations if op.type == op_def.type]
     assert op_def.cost is not None
-    assert op_def.cost(op) == sum(CALLS.get(call, 1) for call in calls) * op.outputs[0].shape.size
+    assert op_def.cost(op) == flops_in(op_def.expression.text) * op.outputs[0].shape.size
 
 
 def formula(cost: Callable[..., int]) -> tuple[Any, ...]:

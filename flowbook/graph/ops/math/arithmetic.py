@@ -171,7 +171,7 @@ floordiv = OpDef(
     kernel=_floordiv,
     grad=NO_GRADIENT,
     computes_shapes=True,
-    cost=elementwise(),
+    cost=elementwise(flops=2),
     doc="""The quotient `x // y` rounded down, elementwise with broadcasting.
 
     Dividing an integer by zero is an InvalidArgumentError in the run.
@@ -194,7 +194,7 @@ mod = OpDef(
     kernel=_mod,
     grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(floordiv(*op.inputs), -dz)),
     computes_shapes=True,
-    cost=elementwise(),
+    cost=elementwise(flops=2),
     doc="""The remainder `x - (x // y) * y`, elementwise with broadcasting.
 
     It has the sign of `y`. Dividing an integer by zero is an InvalidArgumentError in the run.

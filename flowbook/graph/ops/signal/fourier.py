@@ -21,7 +21,6 @@ from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import COMPLEX, INDICES, complex64, complex128, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -88,7 +87,9 @@ def _real_flops(op: Operation) -> int:
     return transform_flops(signal, lengths) // 2
 
 
-def _complex_transform(type: str, function: str, other: str, count: int, doc: str) -> OpDef:
+def _complex_transform(
+    type: str, function: str, inverse: Callable[[], OpDef], count: int, doc: str
+) -> OpDef:
     def infer(input: Tensor, norm: str) -> Shape:
         if norm not in _ADJOINT:
             known = ", ".join(map(repr, _ADJOINT))
@@ -110,7 +111,7 @@ def _complex_transform(type: str, function: str, other: str, count: int, doc: st
         after_name=("norm",),
         infer=infer,
         kernel=kernel,
-        grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),
+        grad=lambda op, dy: inverse()(dy, norm=_ADJOINT[op.attributes["norm"]]),
         cost=_complex_flops(count),
         doc=doc,
         function=type.lower(),
@@ -120,7 +121,7 @@ def _complex_transform(type: str, function: str, other: str, count: int, doc: st
 fft = _complex_transform(
     "FFT",
     "fftn",
-    "IFFT",
+    lambda: ifft,
     1,
     """The discrete Fourier transform over the last dimension.
 
@@ -134,26 +135,28 @@ fft = _complex_transform(
     """,
 )
 
-ifft = _complex_transform(
+ifft: OpDef = _complex_transform(
     "IFFT",
     "ifftn",
-    "FFT",
+    lambda: fft,
     1,
     "The inverse of `fft` with the same `norm`: by default scaled by 1 / n.",
 )
 
-fft2d = _complex_transform("FFT2D", "fftn", "IFFT2D", 2, "As `fft`, over the last two dimensions.")
+fft2d = _complex_transform(
+    "FFT2D", "fftn", lambda: ifft2d, 2, "As `fft`, over the last two dimensions."
+)
 
-ifft2d = _complex_transform(
-    "IFFT2D", "ifftn", "FFT2D", 2, "As `ifft`, over the last two dimensions."
+ifft2d: OpDef = _complex_transform(
+    "IFFT2D", "ifftn", lambda: fft2d, 2, "As `ifft`, over the last two dimensions."
 )
 
 fft3d = _complex_transform(
-    "FFT3D", "fftn", "IFFT3D", 3, "As `fft`, over the last three dimensions."
+    "FFT3D", "fftn", lambda: ifft3d, 3, "As `fft`, over the last three dimensions."
 )
 
-ifft3d = _complex_transform(
-    "IFFT3D", "ifftn", "FFT3D", 3, "As `ifft`, over the last three dimensions."
+ifft3d: OpDef = _complex_transform(
+    "IFFT3D", "ifftn", lambda: fft3d, 3, "As `ifft`, over the last three dimensions."
 )
 
 

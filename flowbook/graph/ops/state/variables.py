@@ -8,7 +8,6 @@ within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance. 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
@@ -19,6 +18,7 @@ from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import device, init_scope, name_scope, within
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import scalar
+from flowbook.graph.definition.keywords import signature_of_init
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
@@ -237,7 +237,7 @@ class Variable(Arithmetic):
         self.graph.members.register_variable(self, is_named=name is not None)
 
     # Of the two it is __init__ that says what is given.
-    __signature__ = inspect.signature(partial(__init__, None))  # type: ignore[arg-type]
+    __signature__ = signature_of_init()
 
     @property
     def _is_made(self) -> bool:
