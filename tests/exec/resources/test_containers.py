@@ -283,6 +283,21 @@ def test_what_was_prepared_before_a_container_put_a_variable_elsewhere_is_prepar
             second.run(there)
 
 
+def test_what_has_failed_for_want_of_a_value_is_prepared_anew_too() -> None:
+    W = build([1.0, 2.0])
+    row = fb.gather(W, 1)
+    with fb.Graph().as_default() as graph, fb.device("simulated:0"):
+        there = fb.assign_add(build([1.0, 2.0]), [4.0, 4.0])
+    with fb.Session(auto_initialize=False) as first:
+        for _ in range(2):
+            with pytest.raises(fb.errors.FailedPreconditionError, match="uninitialized value"):
+                first.run(row)
+        with fb.Session(graph, devices=["cpu:0", "simulated:0"]) as second:
+            second.run(there)
+        with pytest.raises(fb.errors.FailedPreconditionError, match="here it is wanted on"):
+            first.run(row)
+
+
 def test_random_operations_are_not_shared() -> None:
     with fb.container("shared"):
         drawn = fb.random_uniform([4], seed=3)
