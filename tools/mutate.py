@@ -915,8 +915,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "return found if self.placer.moves == moves else self.placer.fetched(found)",
-        "return found",
+        "                    return self.placer.fetched(found)\n",
+        "                    return found\n",
         (HOMES,),
     ),
     Change(
@@ -951,27 +951,27 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "            if self.placer.moves != moves:\n",
-        "            if self.placer.moves < moves:\n",
+        "has_moved = self.placer.moves != moves or self.placer",
+        "has_moved = self.placer",
         ("exec/session/test_replace.py",),
     ),
     Change(
         "exec/local_master.py",
         "elif initializes and self._initialisation.may_be_outdated(error, epoch):",
         "elif False:",
-        (STORE,),
+        (CONTAINERS,),
     ),
     Change(
         "exec/local_master.py",
         "                        continue\n",
         "                        pass\n",
-        (STORE,),
+        (CONTAINERS,),
     ),
     Change(
         "exec/engine/initialisation.py",
         "            self._is_automatic\n",
         "            True\n",
-        (STORE,),
+        (CONTAINERS,),
     ),
     Change(
         "exec/resources/session_stores.py",
@@ -3108,7 +3108,7 @@ CHANGES = (
         "exec/engine/initialisation.py",
         "            and any(_uses([error.operation]))\n",
         "",
-        (STORE,),
+        (CONTAINERS,),
     ),
     Change(
         "exec/placement/homes.py",

@@ -211,14 +211,21 @@ class LocalMaster:
                 else:
                     prepared, kept = self._current(prepared)
             epoch = kept.epoch
+            error = cause = None
             try:
                 found = kept.runner.run(feeds, deadline)
-                return found if self.placer.moves == moves else self.placer.fetched(found)
+                if self.stores.epoch == epoch:
+                    return found
+                if self.placer.moves != moves:
+                    return self.placer.fetched(found)
+                if not self.placer.is_misplaced(prepared):
+                    return found
             except StepFailed as failed:
                 error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
             # Outside of the handler: what is raised there keeps all that the step had.
             try:
-                if self.placer.moves != moves:
+                has_moved = self.placer.moves != moves or self.placer.is_misplaced(prepared)
+                if error is None or has_moved:
                     meanwhile = "was put on another device"
                 elif initializes and self._initialisation.may_be_outdated(error, epoch):
                     meanwhile = "lost its value"

@@ -228,6 +228,7 @@ class Placing:
         # In this order: a step that has seen it finds nothing that was dropped, and one that began
         # before finds out when it ends.
         self.moves += 1
+        self._stores.start_over()
         try:
             for key, home in homes.items():
                 resource = self._stores.find(key)
