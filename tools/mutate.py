@@ -2413,6 +2413,42 @@ CHANGES = (
         "attributes = op.attributes",
         (RUN_AXES,),
     ),
+    Change(
+        "graph/definition/run_axes.py",
+        "**{name: getattr(fixed, name) for name in said},",
+        "**{},",
+        (RUN_AXES,),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "asked is not None and asked.kind",
+        "False and asked.kind",
+        (RUN_AXES,),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "elif op_def.is_router or op_def.must_be_fed:",
+        "elif False:",
+        (RUN_AXES,),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "[n for n in fixed.after_name if n != self._name]",
+        "fixed.after_name",
+        (RUN_AXES,),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "args[count:], strict=False))\n",
+        "args[count:], strict=False)) if False else {}\n",
+        (RUN_AXES,),
+    ),
+    Change(
+        "graph/model/registry.py",
+        "_set_users(op_def.with_axis_input, device_kind, along)",
+        "pass",
+        (RUN_AXES,),
+    ),
     Change("graph/definition/axes.py", "axis = axis.as_tensor(False)", "pass", (RUN_AXES,)),
     # Attributes that make no sense
     Change(
