@@ -1212,8 +1212,38 @@ CHANGES = (
     ),
     Change(
         "graph/model/resource_key.py",
-        "handle = operation.inputs[source]",
-        "handle = operation.inputs[0]",
+        "    operation = _origin(handle).op\n    definition",
+        "    operation = handle.op\n    definition",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "graph/model/resource_key.py",
+        "(1 if is_list else 2)",
+        "1",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "graph/model/resource_key.py",
+        "(1 if is_list else 2)",
+        "2",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "graph/model/resource_key.py",
+        "return _is_chosen(handle) if owns is None else",
+        "return owns is not None and",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "graph/ops/queues/queue_runners.py",
+        "if owns is None or not resource_kind(owns).is_queue:",
+        "if False:",
+        ("graph/ops/queues/test_queue_runners.py",),
+    ),
+    Change(
+        "graph/model/resource_key.py",
+        "handle = handle.op.inputs[source]",
+        "handle = handle.op.inputs[0]",
         (HANDLES,),
     ),
     Change(
