@@ -364,13 +364,16 @@ class OpDef(Generic[Built]):
         self.__doc__ = with_name(doc, _NAME)
         self.public: Callable[..., Any] = self
         self._prepare_building()
-        registry.define(self)
         self._axis = axis or axes or ""
         self.with_axis_input: OpDef[Built] | None = None
+        self.axis_input: AxisInput | None = None
         # Where the axis is an input: the type of which it is an attribute, and which.
         self.fixed_axis: tuple[OpDef[Any], str] | None = None
         if self._axis:
-            self.with_axis_input = AxisInput(self, self._axis, axes is not None).define()
+            self.axis_input = AxisInput(self, self._axis, axes is not None)
+        registry.define(self)
+        if self.axis_input is not None:
+            self.with_axis_input = self.axis_input.define()
             self.with_axis_input.fixed_axis = self, self._axis
 
     def _may_have_gradients(self) -> bool:
@@ -444,8 +447,10 @@ class OpDef(Generic[Built]):
         __tracebackhide__ = True
         attributes = self._defaults
         if kwargs or attributes is None or len(args) != self._arity:
-            if self.with_axis_input is not None and isinstance(kwargs.get(self._axis), Tensor):
-                return self.with_axis_input(*args, name=name, **kwargs)
+            if self.with_axis_input is not None:
+                along = self._along_tensor(args, kwargs, name)
+                if along is not None:
+                    return self.with_axis_input(*args[: len(self.inputs)], **along)
             args, attributes, name = self._bind(args, kwargs, name)
         if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))  # type: ignore[no-any-return]
@@ -490,6 +495,18 @@ class OpDef(Generic[Built]):
         if len(self.outputs) == 1:
             return (list(outputs) or operation) if self.outputs[0].is_list else outputs[0]  # type: ignore[return-value]
         return outputs or operation  # type: ignore[return-value]
+
+    def _along_tensor(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None
+    ) -> dict[str, Any] | None:
+        """What it is given behind its inputs, by names, if the axis is a tensor."""
+        count = len(self.inputs)
+        given: dict[Any, Any] = dict(zip(self._places[count:], args[count:], strict=False))
+        is_named = _PLACED_NAME in given
+        if len(args) > len(self._places) or given.keys() & kwargs.keys() or (is_named and name):
+            return None  # That is an error, of which `_bind` tells.
+        given = {"name": given.pop(_PLACED_NAME, name), **given, **kwargs}
+        return given if isinstance(given.get(self._axis), Tensor) else None
 
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str | None

@@ -58,12 +58,20 @@ def public(function: Function, what: str | None = None) -> Function:
         what: what its errors call it, by default its name.
     """
     called = what or function.__qualname__.removesuffix(".__init__")
-    code = inspect.unwrap(function).__code__
+    plain = inspect.unwrap(function)
+    code = plain.__code__
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    flags = [(i, n) for i, n in enumerate(taken) if plain.__annotations__.get(n) in _BOOL]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         try:
+            for place, flag in flags:
+                is_placed = place < min(len(args), code.co_argcount)
+                given = args[place] if is_placed else kwargs.get(flag)
+                if isinstance(given, str):
+                    raise _no_flag(flag, given, "name" in taken)
             return function(*args, **kwargs)
         except OpError as error:
             if isinstance(error, InvalidArgumentError):
@@ -88,6 +96,12 @@ def public(function: Function, what: str | None = None) -> Function:
     return call  # type: ignore[return-value]
 
 
+def _no_flag(flag: str, given: str, takes_name: bool) -> InvalidTypeError:
+    """The error for a string in the place of a bool: TensorFlow 1 has the name there at times."""
+    hint = f"a name is given by name={given!r}" if takes_name else None
+    return InvalidTypeError(f"{flag!r} is a bool, not {given!r:.80}", hint=hint)
+
+
 def _refuses_misfits(method: Function) -> Function:
 
     @functools.wraps(method)
@@ -107,6 +121,9 @@ def _refuses_misfits(method: Function) -> Function:
 
     return call  # type: ignore[return-value]
 
+
+# How a parameter's annotation says that it is a bool.
+_BOOL = (bool, "bool")
 
 # What Python and NumPy raise where functions take for granted what they are given.
 _NAMED: tuple[tuple[type[Exception], type[OpError]], ...] = (

@@ -3,14 +3,17 @@
 A definition that says which attribute is an axis has a second type beside it: `Concat` joins along
 its attribute `axis`, `ConcatAt` along what its last input holds. All that the second knows it asks
 of the first: its kernel, once it knows the axis; its shapes, which are what is so whatever the
-axis; and its gradient, which builds with the tensor where it would with the attribute.
+axis; and its gradient, which builds with the tensor where it would with the attribute. What else
+the first says of itself, the second says too, but for what names the axis as an attribute or is
+about a single input.
 """
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -49,41 +52,64 @@ class AxisInput:
         self._fixed = op_def
         self._name = name
         self._is_several = is_several
-        assert op_def.kernel is not None
-        self._taken = op_def.kernel_attributes(op_def.kernel)
+        problem = None
+        if name not in op_def.attributes:
+            problem = f"it has no attribute {name!r}, which is its axis"
+        elif op_def.kernel is None:
+            problem = "without a kernel it has no axis"
+        elif op_def.is_router or op_def.must_be_fed:
+            problem = "what routes or must be fed has no axis"
+        if problem is not None:
+            raise InvalidArgumentError(f"{op_def.type}: {problem}")
 
     def define(self) -> OpDef[Any]:
         """Make the type."""
         fixed = self._fixed
+        assert fixed.kernel is not None
         inputs, _, outputs = fixed.signature.partition("->")
         type_variables: dict[str, Any] = {**fixed.type_variables, "Axis": INDICES}
+        own: dict[str, Any] = {
+            "infer": self.infer,
+            "kernel": self.along(fixed.kernel),
+            "expression": None,
+            "grad": self._grad(),
+            "attributes": {n: v for n, v in fixed.attributes.items() if n != self._name},
+            "after_name": tuple([n for n in fixed.after_name if n != self._name]),
+            "host_args": (*fixed.host_args, self._name),
+            "reads_as": None if fixed.reads_as is None else fixed.reads_as.with_axis_input,
+            # They look for the axis among the attributes.
+            "batching": None,
+            "elements": None,
+            # They are about what has one input, or none.
+            "keeps_zeros": False,
+            "is_constant": False,
+            "is_identity": False,
+            "axis": None,
+            "axes": None,
+            "doc": f"As `{fixed.type}`, where only the run knows `{self._name}`.",
+            "function": None,
+        }
+        taken = inspect.signature(type(fixed).__init__).parameters.values()
+        said = [p.name for p in taken if p.kind is p.KEYWORD_ONLY and p.name not in own]
         return type(fixed)(
             f"{fixed.type}At",
             f"{inputs.strip()}, {self._name}: Axis -> {outputs.strip()}",
-            infer=self.infer,
-            kernel=self.kernel,
-            grad=None if fixed.grad is None else self.grad,
-            grad_takes_slices=fixed.grad_takes_slices,
-            attributes={n: v for n, v in fixed.attributes.items() if n != self._name},
-            kinds=fixed.kinds,
-            host_args=(*fixed.host_args, self._name),
-            aliases=fixed.aliases,
-            only_moves=fixed.only_moves,
-            computes=fixed.computes,
-            spreads_nonfinite=fixed.spreads_nonfinite,
-            keeps_finite=fixed.keeps_finite,
-            cost=fixed.cost,
-            doc=f"As `{fixed.type}`, where only the run knows `{self._name}`.",
+            **own,
+            **{name: getattr(fixed, name) for name in said},
             **type_variables,
         )
 
-    def kernel(self, xp: Any, *inputs: Any, **attributes: Any) -> Any:
-        """The other type's, once the axis is known."""
-        *rest, axis = inputs
-        self._check_rank(Shape.of(axis.shape))
-        given = {**attributes, self._name: self._known(tuple(axis.reshape(-1).tolist()))}
-        assert self._fixed.kernel is not None
-        return self._fixed.kernel(xp, *rest, **{name: given[name] for name in self._taken})
+    def along(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel that calls one of the other type's, once the axis is known."""
+        taken = self._fixed.kernel_attributes(kernel)
+
+        def known(xp: Any, *inputs: Any, **attributes: Any) -> Any:
+            *rest, axis = inputs
+            self._check_rank(Shape.of(axis.shape))
+            given = {**attributes, self._name: self._known(tuple(axis.reshape(-1).tolist()))}
+            return kernel(xp, *rest, **{name: given[name] for name in taken})
+
+        return known
 
     def infer(self, *args: Any, **attributes: Any) -> list[Shape]:
         """What is known of the shapes, whatever the axis."""
@@ -154,8 +180,18 @@ class AxisInput:
             wanted = "a scalar or a vector" if self._is_several else "a scalar"
             raise InvalidArgumentError(f"{self._name!r} is {wanted}, not of shape {shape}")
 
-    def grad(self, op: Operation, *dys: Any) -> tuple[Any, ...]:
+    def _grad(self) -> Callable[..., Any] | None:
         """The other type's, which builds with the tensor in the place of the attribute."""
-        assert self._fixed.grad is not None
-        found: Any = self._fixed.grad(_Known(op, self._name), *dys)
-        return (*(found if isinstance(found, list | tuple) else (found,)), None)
+        fixed = self._fixed.grad
+        if fixed is None:
+            return None
+
+        def grad(op: Operation, *dys: Any, **given: Any) -> tuple[Any, ...]:
+            found: Any = fixed(_Known(op, self._name), *dys, **given)
+            return (*(found if isinstance(found, list | tuple) else (found,)), None)
+
+        def grad_of_used(op: Operation, *dys: Any, used: Sequence[bool]) -> tuple[Any, ...]:
+            return grad(op, *dys, used=used)
+
+        asked = inspect.signature(fixed).parameters.get("used")
+        return grad_of_used if asked is not None and asked.kind is asked.KEYWORD_ONLY else grad

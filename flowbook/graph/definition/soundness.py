@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # What the outputs of a summary may be.
 _SUMMARIES = ("scalar", "histogram", "image", "text")
+
+# What a call gives besides inputs and attributes.
+_TAKEN = ("name", "self")
 
 # What definitions said otherwise before.
 _INSTEAD = {
@@ -49,8 +53,17 @@ def check_definition(op_def: OpDef[Any]) -> None:
         names = [argument.name for argument in side]
         if len({*names}) < len(names):
             raise InvalidArgumentError(f"{op_def.type}: a name is twice in {op_def.signature!r}")
+    for name in [*[argument.name for argument in op_def.inputs], *op_def.attributes]:
+        _check_parameter(op_def, name)
+    for argument in op_def.inputs:
+        if argument.name in op_def.attributes:
+            raise InvalidArgumentError(
+                f"{op_def.type}: {argument.name!r} is both an input and an attribute"
+            )
     _check_names("kinds", op_def.kinds or ())
     _check_names("after_name", op_def.after_name)
+    if len({*op_def.after_name}) < len(op_def.after_name):
+        raise InvalidArgumentError(f"{op_def.type}: a name is twice in after_name")
     for name in op_def.after_name:
         _check_has(op_def, "what has it behind its name", name)
     _check_inputs(op_def, "host_args", op_def.host_args)
@@ -85,6 +98,20 @@ def check_definition(op_def: OpDef[Any]) -> None:
                 f"{op_def.type}: no input says which dtype {argument.token!r} is",
                 hint="name an attribute that holds it instead",
             )
+
+
+def _check_parameter(op_def: OpDef[Any], name: object) -> None:
+    """See that an input or an attribute can be given by its name to what builds the operation."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise InvalidArgumentError(
+            f"{op_def.type}: {name!r} is no name for an input or an attribute",
+            hint="it is a Python identifier, and no keyword",
+        )
+    if name in _TAKEN:
+        raise InvalidArgumentError(
+            f"{op_def.type}: no input and no attribute is called {name!r}: that has a meaning "
+            "wherever an operation is built"
+        )
 
 
 def _check_names(what: str, names: object) -> None:

@@ -208,17 +208,25 @@ def register_kernel(
 
     The kernel takes what the type's own kernel takes and means the same. Signatures that a session
     has prepared already keep the kernels that they have. A type that is defined again, as by
-    re-running its cell, starts with its own kernel.
+    re-running its cell, starts with its own kernel. Where a tensor is the axis of a type that takes
+    one, its kernel is told the axis all the same.
     """
     op_def = _known(type_name, device_kind)
 
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        own = [r for r in registered_kernels(op_def, device_kind) if not r.is_users]
-        # A user's stands before Flowbook's own.
-        op_def.registered[device_kind] = (Registered(kernel, is_users=True), *own)
+        _set_users(op_def, device_kind, kernel)
+        if op_def.axis_input is not None and op_def.with_axis_input is not None:
+            along = op_def.axis_input.along(kernel)
+            _set_users(op_def.with_axis_input, device_kind, along)
         return kernel
 
     return register
+
+
+def _set_users(op_def: OpDef[Any], device_kind: str, kernel: Callable[..., Any]) -> None:
+    """Have a user's kernel stand before Flowbook's own."""
+    own = [r for r in registered_kernels(op_def, device_kind) if not r.is_users]
+    op_def.registered[device_kind] = (Registered(kernel, is_users=True), *own)
 
 
 def special_kernel(

@@ -54,18 +54,25 @@ def owner_of(handle: Tensor) -> Operation:
     Raises:
         InvalidArgumentError: if only a run could tell.
     """
-    operation, port = handle.op, handle.index
-    while operation.op_def.owns is None:
-        source = (operation.op_def.aliases or {}).get(port)
-        if source is None:
-            raise InvalidArgumentError(
-                f"the handle {handle.name} comes from {operation.name!r} ({operation.type}), "
-                "which does not say whose it is",
-                hint="give the variable itself",
-            )
-        handle = operation.inputs[source]
-        operation, port = handle.op, handle.index
+    origin = _origin(handle)
+    operation = origin.op
+    if operation.op_def.owns is None:
+        raise InvalidArgumentError(
+            f"the handle {origin.name} comes from {operation.name!r} ({operation.type}), "
+            "which does not say whose it is",
+            hint="give the variable itself",
+        )
     return operation
+
+
+def _origin(handle: Tensor) -> Tensor:
+    """A handle as what owns the resource gives it, or else what does not say whose it is."""
+    while handle.op.op_def.owns is None:
+        source = (handle.op.op_def.aliases or {}).get(handle.index)
+        if source is None:
+            break
+        handle = handle.op.inputs[source]
+    return handle
 
 
 def touched_by(operation: Operation) -> Operation | None:
@@ -89,7 +96,17 @@ def key_touched(operation: Operation) -> ResourceKey | None:
 
 
 def _is_chosen(handle: Tensor) -> bool:
-    """Whether it is one of several handles, of a kind whose touches have no order anyway."""
-    given = [tensor for tensor in handle.op.inputs if tensor.dtype is resource]
-    owns = [tensor.op.op_def.owns for tensor in given]
-    return bool(given) and all(o is not None and resource_kind(o).order is Order.FREE for o in owns)
+    """Whether it is one of several handles, of kinds whose touches have no order anyway."""
+    operation = _origin(handle).op
+    definition = operation.op_def
+    if definition.owns is not None:
+        return False
+    given = {tensor for tensor in operation.inputs if tensor.dtype is resource}
+    # A list may be one of a single handle.
+    is_list = any(a.is_list and a.token == resource.name for a in definition.inputs)
+    return len(given) >= (1 if is_list else 2) and all(map(_is_free, given))
+
+
+def _is_free(handle: Tensor) -> bool:
+    owns = _origin(handle).op.op_def.owns
+    return _is_chosen(handle) if owns is None else resource_kind(owns).order is Order.FREE

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.definition.public import public
 
 HERE = "test_public.py"
 
@@ -104,6 +105,37 @@ def test_a_name_may_be_given_by_its_place() -> None:
     assert built[6].op.attributes["norm"] == "ortho"
     assert [each.op.attributes["unit"] for each in built[7:9]] == ["UTF8_CHAR"] * 2
     assert fb.square(x, None).op.name == "Square"
+
+
+@pytest.mark.parametrize(
+    ("called", "flag", "build"),
+    [
+        ("Transpose", "conjugate", lambda: fb.transpose([[1j]], [1, 0], "x")),
+        ("MatrixTranspose", "conjugate", lambda: fb.matrix_transpose([[1j]], "x")),
+        ("nn.moments", "keepdims", lambda: fb.nn.moments([[1.0]], [1], "x")),
+        ("Sum", "keepdims", lambda: fb.reduce_sum([[1.0]], [1], keepdims="x")),
+        ("Cumsum", "exclusive", lambda: fb.cumsum([1.0], 0, "x")),
+        ("Variable", "trainable", lambda: fb.Variable(1.0, "x")),
+    ],
+)
+def test_a_name_is_no_bool(called: str, flag: str, build: Callable[[], Any]) -> None:
+    """TensorFlow 1 has the name in the place of some."""
+    with pytest.raises(fb.errors.InvalidTypeError) as caught:
+        build()
+    assert caught.value.message == f"{called}: '{flag}' is a bool, not 'x'"
+    assert caught.value.hint == "a name is given by name='x'"
+
+
+def test_what_comes_before_a_bool_may_be_strings() -> None:
+    @public
+    def among(*names: str, is_sorted: bool = False) -> list[str]:
+        return sorted(names) if is_sorted else list(names)
+
+    assert among("b", "a", is_sorted=True) == ["a", "b"]
+    assert among("b", "a") == ["b", "a"]
+    with pytest.raises(fb.errors.InvalidTypeError, match="'is_sorted' is a bool") as caught:
+        among("b", is_sorted="yes")
+    assert "a name is given" not in str(caught.value)
 
 
 def test_attributes_may_stand_behind_the_name() -> None:

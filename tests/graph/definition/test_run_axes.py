@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.model.registry import op_named
 
 X = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
 
@@ -139,3 +140,112 @@ def test_a_users_own_type() -> None:
     assert y.shape == fb.Shape([None, None])
     with fb.Session() as sess:
         np.testing.assert_array_equal(sess.run(y, {axis: 1}), np.full([2, 4], 2.0))
+
+
+def _total(type: str, **given: Any) -> Any:
+    return fb.OpDef(
+        type,
+        "x: T -> y: T",
+        T=fb.FLOATS,
+        **{
+            "attributes": {"scale": 1.0, "axis": 0},
+            "infer": lambda x, scale, axis: fb.Shape(None),
+            "kernel": lambda xp, x, scale, axis: xp.float32(scale) * xp.sum(x, axis),
+            "axis": "axis",
+            **given,
+        },
+    )
+
+
+def test_what_a_type_says_of_itself_it_says_where_a_tensor_is_the_axis(axis: fb.Tensor) -> None:
+    calls = []
+
+    def kernel(xp: Any, x: Any, axis: int) -> Any:
+        calls.append(axis)
+        return xp.sum(x, axis)
+
+    outside = fb.Touch(fb.Access.OUTSIDE)
+    given = {"touches": outside, "runs_users_code": True, "runs_early": True, "keeps_finite": True}
+    noisy = _total("TestNoisyTotal", kernel=kernel, aliases={}, **given)
+    y, z = noisy(X, axis=axis), noisy(X, axis=axis)
+    assert {name: getattr(y.op.op_def, name) for name in given} == given
+    assert y.op.op_def.aliases == {}
+    with fb.Session() as sess:
+        sess.run([y, z], {axis: 1})
+    assert calls == [1, 1]
+
+
+def test_a_kernel_that_waits_waits_along_a_tensor_too(axis: fb.Tensor) -> None:
+    def kernel(call: Any, x: Any, axis: int) -> None:
+        call.complete((call.xp.sum(x, axis),))
+
+    y = _total("TestWaitingTotal", kernel=kernel, is_async=True)(X, axis=axis)
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {axis: 2}), X.sum(2))
+
+
+def test_a_registered_kernel_runs_where_a_tensor_is_the_axis(axis: fb.Tensor) -> None:
+    total = _total("TestRegisteredTotal")
+    # It takes another part of the attributes than the type's own.
+    fb.register_kernel("TestRegisteredTotal", "cpu")(lambda xp, x, axis: xp.sum(x, axis) + 1)
+    with fb.Session() as sess:
+        found = sess.run([total(X, axis=axis), total(X, axis=1)], {axis: 1})
+        np.testing.assert_array_equal(found, [X.sum(1) + 1] * 2)
+
+
+def test_a_tensor_may_be_given_as_an_axis_by_place(axis: fb.Tensor) -> None:
+    total = _total("TestPlacedTotal", after_name=("scale",))
+    built = [
+        total(X, axis, "placed", 2.0),
+        total(X, axis, name="named", scale=2.0),
+        total(x=X, axis=axis, name="both", scale=2.0),
+    ]
+    assert [y.op.name for y in built] == ["placed", "named", "both"]
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(built, {axis: 1}), [2 * X.sum(1)] * 3)
+    behind = _total("TestPlacedBehind", after_name=("axis",))
+    assert behind(X, 2.0, "first", axis=axis).op.name == "first"
+    assert behind(X, 2.0, "last", axis).op.op_def.after_name == ()
+    with pytest.raises(fb.errors.InvalidTypeError, match="'axis' twice"):
+        total(X, 0, axis=axis)
+    with pytest.raises(fb.errors.InvalidTypeError, match="'name' twice"):
+        total(X, axis, "a", name="b")
+    with pytest.raises(fb.errors.InvalidTypeError, match="5 given"):
+        total(X, axis, "a", 2.0, 3.0)
+
+
+def test_a_gradient_is_told_what_is_used(x: fb.Tensor, axis: fb.Tensor) -> None:
+    told = []
+
+    def gradient(op: fb.Operation, dy: fb.Tensor, dz: fb.Tensor, *, used: Any) -> fb.Tensor:
+        told.append(list(used))
+        return fb.cumsum(dy, op.attributes["axis"])
+
+    twice = fb.OpDef(
+        "TestTwiceAlong",
+        "x: float32 -> y: float32, z: float32",
+        attributes={"axis": 0},
+        infer=lambda x, axis: [x.shape, x.shape],
+        kernel=lambda xp, x, axis: (xp.cumsum(x, axis), x),
+        grad=gradient,
+        axis="axis",
+    )
+    (slope,) = fb.gradients(twice(x, axis=axis)[0], [x])
+    assert told == [[True, False]]
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(slope, {x: X, axis: 1}), np.ones_like(X).cumsum(1))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"axis": "dimension"}, "it has no attribute 'dimension', which is its axis"),
+        ({"kernel": None}, "without a kernel it has no axis"),
+        ({"sees_dead": True}, "what routes or must be fed has no axis"),
+    ],
+)
+def test_what_can_have_no_axis(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+        _total("TestNoAxis", **given)
+    with pytest.raises(fb.errors.NotFoundError):
+        op_named("TestNoAxis")

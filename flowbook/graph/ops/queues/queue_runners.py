@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import control_dependencies, init_scope
-from flowbook.graph.definition.inference import nothing
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.elsewhere import elsewhere
@@ -20,6 +19,7 @@ from flowbook.graph.model.mark import Mark
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import rounds_of
 from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import READER, STREAM, resource_kind
 from flowbook.graph.ops.queues.queue import Queue
@@ -27,11 +27,24 @@ from flowbook.graph.ops.state.writing import count_up_to_op
 
 __all__ = ["QueueRunner"]
 
+
+def _of_one_queue(queue: Tensor, threads: tuple[int, ...]) -> list[Shape]:
+    """What a runner gives, which is nothing; see that its queue is known before a run."""
+    owns = queue.op.op_def.owns
+    if owns is None or not resource_kind(owns).is_queue:
+        raise InvalidArgumentError(
+            "a runner fills a queue that is known before the run: "
+            f"{queue.op.name!r} ({queue.op.type}) makes none",
+            hint="make a runner for each of the queues that it may be",
+        )
+    return []
+
+
 queue_runner_op: OpDef[Operation] = OpDef(
     "QueueRunner",
     "queue: resource ->",
     attributes={"threads": REQUIRED},
-    infer=nothing,
+    infer=_of_one_queue,
     kernel=lambda xp, queue: (),
     kinds=HOST,
     grad=NO_GRADIENT,
@@ -71,7 +84,8 @@ class QueueRunner:
 
     Raises:
         InvalidTypeError: if something is no queue, or no operation.
-        InvalidArgumentError: if there is nothing to run, or it is of another graph.
+        InvalidArgumentError: if there is nothing to run, or it is of another graph, or if each run
+            chooses the queue, as of `Queue.from_list`.
 
     >>> import flowbook as fb
     >>> queue = fb.FIFOQueue(2, fb.int32, shapes=[[]])

@@ -168,6 +168,20 @@ def test_what_a_runner_is() -> None:
         fb.train.QueueRunner(queue, [])
 
 
+def test_a_runner_fills_no_queue_that_each_run_chooses() -> None:
+    queues = [fb.FIFOQueue(2, fb.int32, shapes=[[]], name=name) for name in "ab"]
+    chosen = fb.Queue.from_list(0, queues)
+    put = chosen.enqueue(1)
+    message = r"known before the run: 'QueueSelect' \(QueueSelect\) makes none"
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:
+        fb.train.QueueRunner(chosen, [put])
+    assert "make a runner for each of the queues" in str(caught.value)
+    # What it runs may choose.
+    fb.train.QueueRunner(queues[0], [chosen.enqueue(fb.count_up_to(fb.Variable(0), 3))])
+    with fb.Session() as sess:
+        assert everything(sess, queues[0].dequeue()) == [0, 1, 2]
+
+
 # With a coordinator
 
 

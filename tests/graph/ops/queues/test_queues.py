@@ -588,6 +588,70 @@ def test_the_run_chooses_one_of_several(sess: fb.Session) -> None:
         fb.Queue.from_list(0, [])
 
 
+passed = fb.OpDef(
+    "QueuePassed",
+    "handle: resource -> same: resource",
+    infer=lambda handle: handle.shape,
+    kernel=lambda xp, handle: handle,
+    aliases={0: 0},
+)
+
+
+def through(handle: fb.Tensor, queue: Any) -> Any:
+    """A queue by another handle of it."""
+    other = fb.Queue.__new__(type(queue))
+    other.op, other.handle = queue.op, handle
+    return other
+
+
+@pytest.mark.parametrize("hand_on", [passed, lambda handle: passed(passed(handle))])
+def test_a_handle_that_is_handed_on_is_no_choice(sess: fb.Session, hand_on: Any) -> None:
+    """What the step itself puts there is found."""
+    queue = fb.FIFOQueue(5, fb.float32, shapes=[[]])
+    value = fb.Variable(1.0)
+    put = fb.assign(value, through(hand_on(queue.handle), queue).dequeue())
+    added = fb.assign_add(value, 1.0)
+    for kind in EXECUTORS:
+        sess.run(value.initializer)
+        assert run_in(kind, sess, [put, added, queue.enqueue(added)])[:2] == [2.0, 2.0]
+
+
+def test_a_handle_of_a_queue_that_nobody_can_trace_is_an_error(sess: fb.Session) -> None:
+    hidden = fb.OpDef(
+        "QueueHidden",
+        "handle: resource -> some: resource",
+        infer=lambda handle: handle.shape,
+        kernel=lambda xp, handle: handle,
+    )
+    queue = fb.FIFOQueue(5, fb.float32, shapes=[[]])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not say whose it is"):
+        sess.run(through(hidden(queue.handle), queue).size())
+
+
+def test_the_run_chooses_among_what_is_handed_on_and_chosen(sess: fb.Session) -> None:
+    queues = [fb.FIFOQueue(9, fb.int32, shapes=[[]], name=name) for name in "abc"]
+    which = fb.placeholder(fb.int32, [])
+    first = fb.Queue.from_list(0, [through(passed(queues[0].handle), queues[0])])
+    rest = fb.Queue.from_list(which - 1, queues[1:])
+    chosen = fb.Queue.from_list(fb.minimum(which, 1), [first, rest])
+    put = through(passed(chosen.handle), chosen).enqueue(which)
+    in_branch = fb.cond(which > 1, lambda: held_by(chosen.enqueue(which)), lambda: fb.constant(0))
+    sizes = [queue.size() for queue in queues]
+    for kind in EXECUTORS:
+        for number in (1, 2):
+            run_in(kind, sess, put, {which: np.int32(number)})
+        run_in(kind, sess, in_branch, {which: np.int32(2)})
+        assert sess.run(sizes) == [0, 1, 2]
+        sess.run([queues[1].dequeue(), queues[2].dequeue_many(2)])
+        sess.run(first.enqueue(7))
+        assert sess.run(queues[0].dequeue()) == 7
+
+
+def held_by(operation: fb.Operation) -> fb.Tensor:
+    with fb.control_dependencies([operation]):
+        return fb.constant(1)
+
+
 def test_operations_share_a_queue_by_its_name(sess: fb.Session) -> None:
     one = fb.FIFOQueue(10, fb.float32, shapes=[[]], shared_name="s")
     other = fb.FIFOQueue(10, fb.float32, shapes=[[]], shared_name="s", name="other")
