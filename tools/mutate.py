@@ -921,9 +921,8 @@ CHANGES = (
     ),
     Change(
         "exec/local_master.py",
-        "            # What initialises may have had variables move that the step uses.\n"
-        "            prepared, kept = self._current(prepared)\n",
-        "",
+        "if new:  # What initialises may have",
+        "if False:  # What initialises may have",
         (HOMES,),
     ),
     Change("exec/local/placing.py", "        self.moves += 1\n", "", (HOMES,)),
@@ -2088,7 +2087,7 @@ CHANGES = (
     Change("exec/resources/containers.py", "if before is not device:", "if False:", (CONTAINERS,)),
     Change(
         "exec/local_master.py",
-        "if self.placer.is_misplaced(prepared):",
+        "if prepared.stateful and self.placer.is_misplaced(prepared):",
         "if False:",
         (CONTAINERS,),
     ),

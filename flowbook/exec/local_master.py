@@ -266,7 +266,7 @@ class LocalMaster:
 
     def _current(self, prepared: Prepared) -> tuple[Prepared, Kept]:
         """A signature as it is prepared now, and what runs it: it may have been dropped."""
-        if self.placer.is_misplaced(prepared):
+        if prepared.stateful and self.placer.is_misplaced(prepared):
             with self._programs.lock:
                 self._programs.discard((prepared.signature, prepared.instruments))
         kept = self._programs.kept.get(prepared)
@@ -296,8 +296,8 @@ class LocalMaster:
                         continue
                     raise
             kept.epoch = epoch
-            # What initialises may have had variables move that the step uses.
-            prepared, kept = self._current(prepared)
+            if new:  # What initialises may have had variables move that the step uses.
+                prepared, kept = self._current(prepared)
         return prepared, kept
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:

@@ -64,6 +64,9 @@ _NAMED = 3
 _TO_WAIT = 20e-6
 
 
+_REPLACES_CONSTANT = attrgetter("replaces_constant")
+
+
 class Stage(IntEnum):
     """How far a program has come: it has not run, has run checked, runs as generated code."""
 
@@ -161,7 +164,7 @@ class Runner:
             self.whole = Undivided(gates, traits.draws, traits.runs_users_code, what)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
-        is_wary = any(map(attrgetter("replaces_constant"), program.feeds))
+        is_wary = any(map(_REPLACES_CONSTANT, program.feeds))
         shared = engine.tallies, engine.executions
         self._setting = Setting(bound.known, bound.specs, device, is_wary, *shared)
         self._number = number
