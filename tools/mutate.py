@@ -1281,6 +1281,10 @@ CHANGES = (
         "if False:",
         (GROWTH,),
     ),
+    Change("graph/rewrite/order_state.py", "anywhere if key is None else", "", (ORDER,)),
+    Change("graph/rewrite/order_state.py", "[*giving[key], *somewhere]", "giving[key]", (ORDER,)),
+    Change("exec/engine/initialisation.py", "key is None or key in keys", "key in keys", (ORDER,)),
+    Change("exec/engine/initialisation.py", " or None in keys", "", (ORDER,)),
     Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if False:", (GROWTH,)),
     Change("graph/rewrite/order_state.py", "if not is_there(graph, read):", "if True:", (GROWTH,)),
     Change(
@@ -3165,8 +3169,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/initialisation.py",
-        "if not any(touch.takes and key in given",
-        "if True or not any(touch.takes and key in given",
+        "if not any(touch.takes and",
+        "if True or not any(touch.takes and",
         (ORDER,),
     ),
     Change(

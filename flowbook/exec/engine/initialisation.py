@@ -262,20 +262,25 @@ def _assigned(
         if op_def.access is not Access.WRITE or op_def.needs_value or operation.context is not None:
             continue
         before = _met(_ancestors([operation], ())) if given else ()
-        if not any(touch.takes and key in given for touch, key in before):
+        if not any(touch.takes and _may_be_among(key, given) for touch, key in before):
             key = variable.key
             assigned[key] = min(operation.id, assigned.get(key, operation.id))
     return assigned
 
 
-def _met(operations: Iterable[Operation]) -> Iterator[tuple[Touch, ResourceKey]]:
-    """What operations do to the resources at which they meet, with the keys of these."""
+def _met(operations: Iterable[Operation]) -> Iterator[tuple[Touch, ResourceKey | None]]:
+    """What operations do to the resources at which they meet, with the keys of these.
+
+    One of several, which the run chooses, has none.
+    """
     for operation in operations:
         touch = operation.op_def.touches
         if touch is not None and touch.access is Access.WAIT:
-            key = key_touched(operation)
-            if key is not None:
-                yield touch, key
+            yield touch, key_touched(operation)
+
+
+def _may_be_among(key: ResourceKey | None, keys: Collection[ResourceKey | None]) -> bool:
+    return key is None or key in keys or None in keys
 
 
 def _follows_assignment(

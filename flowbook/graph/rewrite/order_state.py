@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from operator import and_, or_
 
 from flowbook.graph.model.context import Frame, frame_of, runs_in
@@ -64,7 +64,7 @@ def order_state(graph: Subgraph) -> None:
             meeting.setdefault(node.key, []).append(node)
     new = [write for key, chained in writes.items() if key is not None for write in chained]
     graph.bits.update({write: 1 << i for i, write in enumerate(new, len(graph.bits))})
-    handed_on = _handed_on(meeting.values()) if writes else []
+    handed_on = _handed_on(meeting) if writes else []
     if graph.is_routed or turns or handed_on:
         chains = _Ordering(graph, handed_on).order(writes, reads, turns)
     else:
@@ -73,15 +73,19 @@ def order_state(graph: Subgraph) -> None:
     graph.reads.update({key: [*graph.reads.get(key, ()), *new] for key, new in reads.items()})
 
 
-def _handed_on(meeting: Iterable[Sequence[Node]]) -> list[tuple[Node, Node]]:
-    """What puts something, or ends waits, and another node of the step that may take it."""
+def _handed_on(meeting: Touching) -> list[tuple[Node, Node]]:
+    """What puts something, or ends waits, and another node of the step that may take it.
+
+    One of several resources, which the run chooses, has no key here: it may be any.
+    """
+    giving = {key: [n for n in nodes if _touch(n).gives] for key, nodes in meeting.items()}
+    somewhere, anywhere = giving.get(None, []), list(itertools.chain(*giving.values()))
     return [
         (putting, taking)
-        for nodes in meeting
+        for key, nodes in meeting.items()
         for taking in nodes
         if _touch(taking).takes
-        for putting in nodes
-        if _touch(putting).gives
+        for putting in (anywhere if key is None else [*giving[key], *somewhere])
     ]
 
 

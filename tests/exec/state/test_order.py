@@ -370,16 +370,23 @@ def test_a_read_behind_what_a_queue_hands_on_sees_what_was_written_before_it(
             assert sess.run([seen, put], timeout=60) == [2.0 * number, None]
 
 
-def handed_on_writes() -> tuple[fb.Variable, list[Any]]:
-    """A write of what the same step puts into a queue behind a later one, which goes first."""
-    v, queue = fb.Variable(1.0), fb.FIFOQueue(2, fb.float32, shapes=[[]])
-    first = fb.assign(v, queue.dequeue() + 5.0)
+def handed_on_writes(chosen: str = "") -> tuple[fb.Variable, list[Any]]:
+    """A write of what the same step puts into a queue behind a later one, which goes first.
+
+    Args:
+        chosen: what is done at a queue that is one of several: "takes", "puts" or both.
+    """
+    v = fb.Variable(1.0)
+    queue, other = (fb.FIFOQueue(2, fb.float32, shapes=[[]]) for _ in range(2))
+    one = fb.Queue.from_list(0, [queue, other]) if chosen else queue
+    first = fb.assign(v, (one if "takes" in chosen else queue).dequeue() + 5.0)
     second = fb.assign_add(v, 1.0)
-    return v, [first, second, queue.enqueue(second)]
+    return v, [first, second, (one if "puts" in chosen else queue).enqueue(second)]
 
 
-def test_a_variable_whose_later_write_goes_first_is_initialised() -> None:
-    _, writes = handed_on_writes()
+@pytest.mark.parametrize("chosen", ["", "takes", "puts", "takes and puts"])
+def test_a_variable_whose_later_write_goes_first_is_initialised(chosen: str) -> None:
+    _, writes = handed_on_writes(chosen)
     with fb.Session() as sess:
         assert sess.run(writes, timeout=60) == [7.0, 2.0, None]
 
