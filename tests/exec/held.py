@@ -15,4 +15,4 @@ def held(sess: fb.Session, variable: fb.Variable) -> Any:
 
 def own_keys(sess: fb.Session) -> list[ResourceKey]:
     """The keys of the resources of a session's own, on all devices."""
-    return [key for store in sess._master.stores._stores.values() for key in store.own]
+    return [key for store in sess._master.stores._stores.values() for key, _ in store.held()]

@@ -19,21 +19,18 @@ from typing import Any
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.containers import (
-    check_same,
     dropping,
     find_shared,
     forget,
     gate_of,
     listen,
     shared,
-    shared_of,
 )
 from flowbook.exec.resources.gate import Gate
 from flowbook.exec.resources.kinds import (
     Birth,
     Closable,
     Definition,
-    Lasting,
     Resident,
     maker_of,
 )
@@ -53,6 +50,7 @@ class SessionStores:
         host: the device of the session where what was not placed lives.
 
     Attributes:
+        lock: held while a resource is made, or moves to another store.
         epoch: grows when values may have been lost, here or in a named container: whoever found
             everything initialised asks again.
     """
@@ -66,10 +64,10 @@ class SessionStores:
         self.entropy = entropy
         self.epoch = 0
         self.on_value = on_value
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._host = host
         self._homes: dict[ResourceKey, Device] = {}
-        self._stores = {host: Store(host, self.of)}
+        self._stores = {host: Store(host, self)}
         self._gate = Gate()
         self._released: deque[ResourceKey] = deque()
         self._is_closed = False
@@ -78,13 +76,26 @@ class SessionStores:
     def on(self, device: Device) -> Store:
         """The store of a device."""
         store = self._stores.get(device)
-        return store or self._stores.setdefault(device, Store(device, self.of))
+        return store or self._stores.setdefault(device, Store(device, self))
 
     def _at_home(self, key: ResourceKey) -> Store:
-        """The store that has a resource, or will have it."""
-        return self.on(self._homes.get(key, self._host))
+        return self.home_of(key) or self.on(self._host)
 
     # Homes
+
+    def home_of(self, key: ResourceKey) -> Store | None:
+        """The store that has a resource or will have it, or None if that is not decided."""
+        home = self._homes.get(key)
+        if home is not None:
+            return self.on(home)
+        # What was made on the host before it was placed may still go anywhere.
+        host = self.on(self._host)
+        return host if host.find(key) is not None else None
+
+    def note(self, key: ResourceKey, home: Store) -> None:
+        """Take note of where a resource was made; on the host it may still go anywhere."""
+        if home.device is not self._host:
+            self._homes[key] = home.device
 
     @property
     def homes(self) -> Mapping[ResourceKey, Device]:
@@ -107,7 +118,7 @@ class SessionStores:
 
     def settle(self, key: ResourceKey, device: Device) -> None:
         """Have a resource live where what touches it was placed; its value moves there."""
-        with self._lock:
+        with self.lock:
             if self._homes.get(key) is device:
                 return
             if key.container:
@@ -115,13 +126,7 @@ class SessionStores:
                 if found is not None and found.is_initialized and not usable_on(found, device):
                     return  # It stays where other sessions use it.
             else:
-                own = self._at_home(key).own
-                if key in own:
-                    resource = own[key]
-                    if isinstance(resource, Resident):
-                        resource.move(device)
-                    del own[key]
-                    self.on(device).own[key] = resource
+                self._at_home(key).hand_over(key, self.on(device))
             self._homes[key] = device
 
     # Resources
@@ -130,62 +135,43 @@ class SessionStores:
         """The resource of a key if it exists already, or None."""
         if key.container:
             return find_shared(key)
-        with self._lock:
-            return self._at_home(key).own.get(key)
+        with self.lock:
+            return self._at_home(key).find(key)
 
-    def of(self, key: ResourceKey, definition: Definition, store: Store | None = None) -> Any:
-        """The resource of a key, made on first use.
-
-        Args:
-            key: the key.
-            definition: what it is made from.
-            store: where it is made, if that is not decided yet.
+    def of(self, key: ResourceKey, definition: Definition) -> Any:
+        """The resource of a key, wherever it lives; made on first use.
 
         Raises:
             InvalidArgumentError: if it is there with another definition.
             CancelledError: if the session was closed.
         """
-        if key.container:
-            there = store or self._at_home(key)
-            return shared_of(key, definition, there.device)
-        with self._lock:
-            if self._is_closed:
-                raise CancelledError("the session was closed")
-            self._drop_released()
-            home = self._at_home(key)
-            resource = home.own.get(key)
-            if resource is None:
-                if store is not None and key not in self._homes:
-                    home = store
-                announce = partial(self.on_value, key)
-                resource = self._made(key, definition, announce, home.device)
-                home.own[key] = resource
-                if home.device is not self._host:
-                    self._homes[key] = home.device
-            elif key.is_shared:
-                check_same(resource, key, definition)
-            return resource
+        return self._at_home(key).found_or_made(key, definition)
 
     def unused(self, key: ResourceKey, definition: Definition) -> Any:
         """A resource like the one of a key that nothing has used, and nothing will find."""
-        device = self._homes.get(key, self._host)
-        return self._made(key, definition, lambda has_value: None, device)
+        birth = self.birth_of(key, definition, self._at_home(key).device)
+        return maker_of(key, definition)(birth._replace(announce=lambda has_value: None))
 
-    def _made(
-        self,
-        key: ResourceKey,
-        definition: Definition,
-        announce: Callable[[bool], None],
-        device: Device,
-    ) -> Any:
-        birth = Birth(key, definition.attributes, self.entropy, announce, device)
-        return maker_of(key, definition)(birth)
+    def open(self) -> None:
+        """Drop what was released, before something is looked for; called with the lock.
+
+        Raises:
+            CancelledError: if the session was closed.
+        """
+        if self._is_closed:
+            raise CancelledError("the session was closed")
+        self._drop_released()
+
+    def birth_of(self, key: ResourceKey, definition: Definition, device: Device) -> Birth:
+        """What a resource learns that is made on a device."""
+        announce = partial(self.on_value, key)
+        return Birth(key, definition.attributes, self.entropy, announce, device)
 
     def _own(self) -> list[tuple[ResourceKey, Any]]:
         """All resources of the session's own."""
-        with self._lock:
+        with self.lock:
             # A list: others may ask for the store of one more device meanwhile.
-            return [each for store in list(self._stores.values()) for each in store.own.items()]
+            return [each for store in list(self._stores.values()) for each in store.held()]
 
     def sizes_on(self, device: str) -> dict[ResourceKey, int]:
         """How many bytes resources hold on a device, by its name: the session's and containers'."""
@@ -228,27 +214,23 @@ class SessionStores:
         """Drop a resource of the session's own whose key nothing uses any more."""
         self._released.append(key)
         # A garbage collection may come while this very thread holds the lock.
-        if self._lock.acquire(blocking=False):
+        if self.lock.acquire(blocking=False):
             try:
                 self._drop_released()
             finally:
-                self._lock.release()
+                self.lock.release()
 
     def _drop_released(self) -> None:
         while self._released:
             key = self._released.popleft()
-            resource = self._at_home(key).own.pop(key, None)
+            self._at_home(key).drop(key)
             self._homes.pop(key, None)
-            if isinstance(resource, Lasting):
-                resource.let_go()
             self.on_value(key, False)
 
     def close(self) -> None:
         """Drop the session's own resources and their memory; there will be no more."""
-        with self._lock:
+        with self.lock:
             self._is_closed = True
             stores, self._stores = self._stores, {}
         for store in stores.values():
-            for resource in store.own.values():
-                if isinstance(resource, Lasting):
-                    resource.let_go()
+            store.clear()

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any, Protocol
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.containers import check_same, shared_of
+from flowbook.exec.resources.kinds import Birth, Definition, Lasting, Resident, maker_of
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.model.resource_key import ResourceKey
 
-# From a key, what its resource is made from, and where if that is not decided yet.
-Find = Callable[[ResourceKey, Definition, "Store"], Any]
+
+class Directory(Protocol):
+    """What a store asks of its session, which has several.
+
+    Attributes:
+        lock: held while a resource is made, taken or put, in any of them.
+    """
+
+    lock: Lock
+
+    def open(self) -> None:
+        """Begin to look for a resource; called with the lock.
+
+        Raises:
+            CancelledError: if the session was closed.
+        """
+
+    def home_of(self, key: ResourceKey) -> Store | None:
+        """The store that has a resource or will have it, or None if that is not decided."""
+
+    def note(self, key: ResourceKey, home: Store) -> None:
+        """Take note of where a resource was made; called with the lock."""
+
+    def birth_of(self, key: ResourceKey, definition: Definition, device: Device) -> Birth:
+        """What a resource learns that is made on a device."""
 
 
 class Store:
@@ -23,17 +48,16 @@ class Store:
 
     Args:
         device: the device.
-        find: gives the session's resource of a key.
+        directory: knows the session's other stores.
 
     Attributes:
         device: see above.
-        own: what it holds; `SessionStores` fills it under its lock.
     """
 
-    def __init__(self, device: Device, find: Find) -> None:
+    def __init__(self, device: Device, directory: Directory) -> None:
         self.device = device
-        self.own: dict[ResourceKey, Any] = {}
-        self._find = find
+        self._directory = directory
+        self._held: dict[ResourceKey, Any] = {}
 
     def of(self, key: ResourceKey, definition: Definition) -> Any:
         """The resource of a key, made on first use.
@@ -43,10 +67,66 @@ class Store:
             FailedPreconditionError: if it lives in the memory of another device.
             CancelledError: if the session was closed.
         """
-        found = self._find(key, definition, self)
+        found = self.found_or_made(key, definition)
         if not usable_on(found, self.device):
             raise _elsewhere(key, found.device, self.device)
         return found
+
+    def found_or_made(self, key: ResourceKey, definition: Definition) -> Any:
+        """The resource of a key, wherever it lives; made at home, or here if it has none.
+
+        Raises:
+            InvalidArgumentError: if it is there with another definition.
+            CancelledError: if the session was closed.
+        """
+        directory = self._directory
+        if key.container:
+            home = directory.home_of(key) or self
+            return shared_of(key, definition, home.device)
+        with directory.lock:
+            directory.open()
+            home = directory.home_of(key) or self
+            resource = home._held.get(key)
+            if resource is None:
+                birth = directory.birth_of(key, definition, home.device)
+                resource = home._held[key] = maker_of(key, definition)(birth)
+                directory.note(key, home)
+            elif key.is_shared:
+                check_same(resource, key, definition)
+            return resource
+
+    # What is called with the lock of the directory
+
+    def find(self, key: ResourceKey) -> Any:
+        """What it holds under a key, or None."""
+        return self._held.get(key)
+
+    def held(self) -> Iterable[tuple[ResourceKey, Any]]:
+        """All that it holds."""
+        return self._held.items()
+
+    def hand_over(self, key: ResourceKey, other: Store) -> None:
+        """Have another store hold what this one holds under a key, with its value, if it has one.
+
+        Raises:
+            ResourceExhaustedError: if it does not fit there; it stays here then.
+        """
+        resource = self._held.get(key)
+        if resource is not None:
+            if isinstance(resource, Resident):
+                resource.move(other.device)
+            other._held[key] = self._held.pop(key)
+
+    def drop(self, key: ResourceKey) -> None:
+        """Hold what is under a key no longer."""
+        resource = self._held.pop(key, None)
+        if isinstance(resource, Lasting):
+            resource.let_go()
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        for key in list(self._held):
+            self.drop(key)
 
 
 def usable_on(resource: Any, device: Device) -> bool:

@@ -34,7 +34,7 @@ def homes(stores: SessionStores) -> dict[ResourceKey, Device]:
 
 
 def holders(stores: SessionStores, key: ResourceKey) -> list[Device]:
-    return [store.device for store in stores._stores.values() if key in store.own]
+    return [store.device for store in stores._stores.values() if store.find(key) is not None]
 
 
 def test_a_resource_is_made_where_it_is_first_asked_for() -> None:
@@ -150,8 +150,9 @@ def test_each_resource_is_in_one_store_whatever_is_asked(steps: Any) -> None:
             there = [devices[placed.get(each, 0)]] if each in alive else []
             assert holders(stores, each) == there
             assert [alive[each].device] == there if there else each not in alive
+    each = list(stores._stores.values())
     stores.close()
-    assert [k for store in stores._stores.values() for k in store.own] == []
+    assert [k for store in each for k, _ in store.held()] == []
     with pytest.raises(fb.errors.CancelledError):
         stores.of(KEYS[0], VARIABLE)
 
