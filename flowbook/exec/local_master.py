@@ -8,7 +8,7 @@ what goes on, are `placing.py`, `session_state.py` and `monitor.py`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -36,7 +36,6 @@ from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.stalled import Waits
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhaustedError
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
@@ -66,7 +65,7 @@ class LocalMaster:
         self.graph = graph
         devices = list(devices or local_devices())
         self._held = graph.values.held_by(self)
-        host = next(device for device in devices if device.kind in HOST)
+        host = next(device for device in devices if device.is_host)
         self.stores = SessionStores(secrets.randbits(63), self._note_value, host)
         self._engine = Engine(self.stores)
         self._programs = Programs()
@@ -203,29 +202,26 @@ class LocalMaster:
             AbortedError: if the step was failed so and may have done something.
         """
         while True:
-            moves = self.placer.moves
+            epoch = self.stores.epoch
             kept = self._programs.kept.get(prepared)
-            if kept is None or kept.epoch != self.stores.epoch:
+            if kept is None or kept.epoch != epoch:
                 if initializes:
-                    prepared, kept = self._initialized(prepared, feeds, deadline)
+                    prepared, kept, epoch = self._initialized(prepared, feeds, deadline)
                 else:
                     prepared, kept = self._current(prepared)
-            epoch = kept.epoch
             error = cause = None
             try:
                 found = kept.runner.run(feeds, deadline)
                 if self.stores.epoch == epoch:
                     return found
-                if self.placer.moves != moves:
+                # What containers put elsewhere may lie, or have lain, on devices of other sessions.
+                if not any(key.container for key in self._moved_since(epoch, prepared)):
                     return self.placer.fetched(found)
-                if not self.placer.is_misplaced(prepared):
-                    return found
             except StepFailed as failed:
                 error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
             # Outside of the handler: what is raised there keeps all that the step had.
             try:
-                has_moved = self.placer.moves != moves or self.placer.is_misplaced(prepared)
-                if error is None or has_moved:
+                if error is None or self._moved_since(epoch, prepared):
                     meanwhile = "was put on another device"
                 elif initializes and self._initialisation.may_be_outdated(error, epoch):
                     meanwhile = "lost its value"
@@ -238,6 +234,10 @@ class LocalMaster:
                     ) from error
             finally:
                 del error, cause  # They hold this frame.
+
+    def _moved_since(self, epoch: int, prepared: Prepared) -> Collection[ResourceKey]:
+        """What a prepared signature uses and was put on another device in a later epoch."""
+        return self.stores.moved_since(epoch, (op.key for op in prepared.stateful))
 
     def run_initializers(
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None
@@ -254,7 +254,7 @@ class LocalMaster:
 
     def begin(self, prepared: Prepared) -> LocalPartialStep[Any]:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
-        prepared, kept = self._initialized(prepared, (), None)
+        prepared, kept, _ = self._initialized(prepared, (), None)
         return LocalPartialStep(prepared, kept.runner, self.error_of)
 
     def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
@@ -277,12 +277,14 @@ class LocalMaster:
 
     def _initialized(
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
-    ) -> tuple[Prepared, Kept]:
-        """A signature as it is prepared now, and what runs it; its variables were seen to."""
-        prepared, kept = self._current(prepared)
-        # Other threads may have values lost meanwhile, of variables that were seen to already.
-        while kept.epoch != self.stores.epoch:
+    ) -> tuple[Prepared, Kept, int]:
+        """A signature as it is prepared now, what runs it, and in which epoch it was seen to."""
+        while True:
+            # First: what is lost, or moves, from now on is of another epoch.
             epoch = self.stores.epoch
+            prepared, kept = self._current(prepared)
+            if kept.epoch == epoch:
+                return prepared, kept, epoch
             seen = kept.seen[1] if kept.seen[0] == epoch else 0
             new = prepared.stateful[seen:]
             if new:
@@ -296,9 +298,7 @@ class LocalMaster:
                         continue
                     raise
             kept.epoch = epoch
-            if new:  # What initialises may have had variables move that the step uses.
-                prepared, kept = self._current(prepared)
-        return prepared, kept
+            # Once more: what initialises may have had variables move that the step uses.
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:
         if has_value:

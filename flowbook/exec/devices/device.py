@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from flowbook.exec.devices.quiet import quietly
+from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.device_spec import DeviceSpec
 
 __all__ = ["Device"]
@@ -84,6 +85,15 @@ class Device(ABC):
     def kind(self) -> str:
         """Such as "cpu"."""
         return self.spec.kind or ""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether its memory is the host's."""
+        return self.kind in HOST
+
+    def shares_memory(self, other: Device) -> bool:
+        """Whether what lies on another device is at hand here: all CPUs have the host's memory."""
+        return self is other or (self.is_host and other.is_host)
 
     def described(self) -> DeviceDescription:
         """What it is to users."""

@@ -22,7 +22,6 @@ from flowbook.exec.resources.store import usable_on
 from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
@@ -44,7 +43,6 @@ class Placing:
 
     Attributes:
         devices: those that it has, by name.
-        moves: how often something was put on another device.
     """
 
     def __init__(
@@ -57,7 +55,6 @@ class Placing:
         lossy: bool | Sequence[Tensor | str],
     ) -> None:
         self.devices = {device.name: device for device in devices}
-        self.moves = 0
         self._graph = graph
         self._all = devices
         self._stores = stores
@@ -71,7 +68,7 @@ class Placing:
     def _settled(self) -> Settled:
         """What holds already."""
         with self._programs.lock:
-            moved = dict(self._moved) if self.moves else {}
+            moved = dict(self._moved) if self._moved else {}
             return Settled(dict(self._stores.homes), moved, self._is_soft)
 
     @property
@@ -131,7 +128,7 @@ class Placing:
     def fetched(self, values: Sequence[Any]) -> Sequence[Any]:
         """What a step gave, in host memory, though it read what lives elsewhere meanwhile."""
         for device in self._all:
-            if device.kind not in HOST:
+            if not device.is_host:
                 values = device.fetch_all(values)
         return values
 
@@ -225,10 +222,9 @@ class Placing:
         dropped = self._programs.drop_where(
             lambda each: any(op in moves or op.key in gone for op in each.operations)
         )
-        # In this order: a step that has seen it finds nothing that was dropped, and one that began
-        # before finds out when it ends.
-        self.moves += 1
-        self._stores.start_over()
+        # After these have gone, which a step that sees it would find, and before anything moves:
+        # a step that began earlier finds out when it ends.
+        self._stores.start_over(gone)
         try:
             for key, home in homes.items():
                 resource = self._stores.find(key)

@@ -9,7 +9,6 @@ from flowbook.exec.devices.kinds import link_of
 from flowbook.exec.placement.cost_model import Costs, link_between, size_of
 from flowbook.exec.placement.room import Need
 from flowbook.exec.placement.simulation import Job, Transfer
-from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.dtypes import float32
 from flowbook.graph.model.touch import VARIABLE, Access
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
@@ -59,7 +58,7 @@ def transfer_among(devices: Sequence[Device]) -> Transfer:
     """What transfers between devices take."""
     links = [[_link(source, to) for to in devices] for source in devices]
     # Feeds are in host memory, which is the last.
-    host = next((device for device in devices if device.kind in HOST), devices[0])
+    host = next((device for device in devices if device.is_host), devices[0])
     links.append([(0.0, 0.0) if link_of(to.kind) is None else _link(host, to) for to in devices])
 
     def transfer(size: int, source: int, destination: int) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any, Protocol
 
@@ -34,8 +34,8 @@ class Listener(Protocol):
     def on_value(self) -> Callable[[ResourceKey, bool], None]:
         """To be told whether what a key names has a value now."""
 
-    def start_over(self) -> None:
-        """Be told that values may have been lost, or be on other devices."""
+    def start_over(self, moved: Collection[ResourceKey] = ()) -> None:
+        """Be told that values may have been lost, or what lives on other devices now."""
 
 
 _shared: dict[ResourceKey, Shared] = {}
@@ -67,7 +67,8 @@ def shared() -> list[tuple[ResourceKey, Shared]]:
 
 def find_shared(key: ResourceKey) -> Any:
     """What a container has under a key already, or None."""
-    return _shared.get(key)
+    with _lock:  # What is moving right now has moved then.
+        return _shared.get(key)
 
 
 def shared_of(key: ResourceKey, definition: Definition, device: Device) -> Any:
@@ -88,11 +89,12 @@ def shared_of(key: ResourceKey, definition: Definition, device: Device) -> Any:
             resource = _shared[key] = maker_of(key, definition)(birth)
             return resource
         check_same(resource, key, definition)
-        if isinstance(resource, Resident) and not resource.is_initialized:
-            before = resource.device
+        if not isinstance(resource, Resident) or resource.is_initialized:
+            return resource
+        if not device.shares_memory(resource.device):
+            _start_over([key])  # Others may have been prepared for where it is.
             resource.move(device)
-            if before is not device:
-                _start_over()  # Others may have been prepared for where it was.
+            _start_over([key])  # Those of them that have begun meanwhile find out at their ends.
         return resource
 
 
@@ -147,7 +149,7 @@ def forget(resources: Iterable[Shared]) -> None:
             _start_over()
 
 
-def _start_over() -> None:
+def _start_over(moved: Collection[ResourceKey] = ()) -> None:
     """Have all sessions look at what their steps use, before their next ones."""
     for listener in _all_listeners():
-        listener.start_over()
+        listener.start_over(moved)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from flowbook.exec.resources.kinds import (
     Resident,
     maker_of,
 )
-from flowbook.exec.resources.store import Store, is_host, share_memory, usable_on
+from flowbook.exec.resources.store import Store, usable_on
 from flowbook.graph.model.errors import CancelledError
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -51,8 +51,8 @@ class SessionStores:
 
     Attributes:
         lock: held while a resource is made, or moves to another store.
-        epoch: grows when values may have been lost, here or in a named container: whoever found
-            everything initialised asks again.
+        epoch: grows when values may have been lost, here or in a named container, or lie on other
+            devices: whoever found everything initialised asks again.
     """
 
     def __init__(
@@ -68,6 +68,8 @@ class SessionStores:
         self._host = host
         self._homes: dict[ResourceKey, Device] = {}
         self._stores = {host: Store(host, self)}
+        self._moved: dict[ResourceKey, int] = {}
+        self._epoch_lock = threading.Lock()
         self._gate = Gate()
         self._released: deque[ResourceKey] = deque()
         self._is_closed = False
@@ -108,13 +110,13 @@ class SessionStores:
             # Each step that is prepared asks: a protocol would take twenty times as long.
             device = getattr(resource, "device", None)
             if device is not None:
-                found[key] = found.get(key, self._host) if is_host(device) else device
+                found[key] = found.get(key, self._host) if device.is_host else device
         return found
 
     def is_elsewhere(self, key: ResourceKey, device: Device) -> bool:
         """Whether a resource of the session's own lives in other memory than that of a device."""
         home = self._homes.get(key)
-        return home is not None and not key.container and not share_memory(home, device)
+        return home is not None and not key.container and not device.shares_memory(home)
 
     def settle(self, key: ResourceKey, device: Device) -> None:
         """Have a resource live where what touches it was placed; its value moves there."""
@@ -201,9 +203,19 @@ class SessionStores:
                 resource.start_over()
         forget(own)
 
-    def start_over(self) -> None:
-        """Have everyone ask again what has to be initialised."""
-        self.epoch += 1
+    def start_over(self, moved: Collection[ResourceKey] = ()) -> None:
+        """Have everyone ask again what has to be initialised, and where what has moved lives."""
+        with self._epoch_lock:
+            for key in moved:  # First: whoever sees the epoch finds them.
+                self._moved[key] = self.epoch + 1
+            self.epoch += 1
+
+    def moved_since(
+        self, epoch: int, keys: Iterable[ResourceKey | None]
+    ) -> Collection[ResourceKey]:
+        """Those of these that were put on other devices in later epochs."""
+        moved = self._moved
+        return [key for key in keys if key and moved.get(key, -1) > epoch] if moved else ()
 
     def may_have_lost_since(self, epoch: int) -> bool:
         """Whether another epoch has begun; what is being dropped right now has one begin."""
@@ -225,6 +237,7 @@ class SessionStores:
             key = self._released.popleft()
             self._at_home(key).drop(key)
             self._homes.pop(key, None)
+            self._moved.pop(key, None)
             self.on_value(key, False)
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from flowbook.exec.devices.device import Device
 from flowbook.exec.resources.containers import check_same, shared_of
 from flowbook.exec.resources.kinds import Birth, Definition, Lasting, Resident, maker_of
-from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -130,19 +129,9 @@ class Store:
 
 
 def usable_on(resource: Any, device: Device) -> bool:
-    """Whether kernels of a device can use a resource: all CPUs share the memory of the host."""
+    """Whether kernels of a device can use a resource."""
     # Each node that owns a resource is bound by it: to ask a protocol takes twenty times as long.
-    return share_memory(getattr(resource, "device", device), device)
-
-
-def share_memory(one: Device, other: Device) -> bool:
-    """Whether what lies on one device is at hand for another."""
-    return one is other or (is_host(one) and is_host(other))
-
-
-def is_host(device: Device) -> bool:
-    """Whether a device's memory is the host's."""
-    return device.kind in HOST
+    return device.shares_memory(getattr(resource, "device", device))
 
 
 def _elsewhere(key: ResourceKey, home: Device, device: Device) -> FailedPreconditionError:

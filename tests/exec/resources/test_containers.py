@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.simulated import Simulated
+from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.session_stores import SessionStores
+from flowbook.exec.resources.variable import VariableResource
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.ops.state.variables import read_variable
 from tests.exec.state.threads import run_together
+
+VARIABLE = Definition("variable", {"dtype": fb.float32, "shape": fb.Shape([2])})
 
 
 @pytest.fixture(autouse=True)
@@ -296,6 +304,66 @@ def test_what_has_failed_for_want_of_a_value_is_prepared_anew_too() -> None:
             second.run(there)
         with pytest.raises(fb.errors.FailedPreconditionError, match="here it is wanted on"):
             first.run(row)
+
+
+def test_what_is_put_elsewhere_and_back_under_a_step_is_told_as_that() -> None:
+    steps = []
+
+    def elsewhere() -> None:
+        steps.append(len(steps))
+        if len(steps) > 3:  # Only first runs look at what the system's own kernels give.
+            fb.reset_container("shared")
+            second.run(there)
+
+    def back() -> None:
+        if len(steps) > 3:
+            fb.reset_container("shared")
+            third.run(W)
+
+    W = build([1.0, 2.0])
+    with fb.control_dependencies([fb.py_func(elsewhere, [], [])]):
+        read = read_variable(W.handle, dtype=W.dtype, shape=W.shape)
+    with fb.control_dependencies([read]):
+        returned = fb.py_func(back, [], [])
+    with fb.control_dependencies([returned]):
+        twice = read * 2.0
+    with fb.Graph().as_default() as graph, fb.device("simulated:0"):
+        there = fb.assign_add(build([1.0, 2.0]), [4.0, 4.0])
+    with (
+        fb.Session() as first,
+        fb.Session() as third,
+        fb.Session(graph, devices=["cpu:0", "simulated:0"]) as second,
+    ):
+        for _ in range(3):
+            np.testing.assert_array_equal(first.run(twice), [2.0, 4.0])
+        with pytest.raises(fb.errors.AbortedError, match="was put on another device while"):
+            first.run(twice)
+        np.testing.assert_array_equal(first.run(W), [1.0, 2.0])
+
+
+def test_who_begins_or_ends_while_something_moves_finds_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = Simulated(0)
+    stores, others = SessionStores(0), SessionStores(1, host=there)
+    key = ResourceKey("shared", "W", 0)
+    made = stores.of(key, VARIABLE)
+    epochs = [stores.epoch]
+    moved = VariableResource.move
+
+    def move(resource: VariableResource, device: Device) -> None:
+        assert stores.moved_since(epochs[0], [key]) == [key]
+        epochs.append(stores.epoch)
+        moved(resource, device)
+
+    monkeypatch.setattr(VariableResource, "move", move)
+    assert others.of(key, VARIABLE) is made
+    assert made.device is there
+    assert [stores.moved_since(epoch, [None, key]) for epoch in epochs] == [[key], [key]]
+    assert not stores.moved_since(stores.epoch, [key])
+    assert not stores.moved_since(epochs[0], [ResourceKey("shared", "V", 0)])
+    assert others.of(key, VARIABLE) is made
+    assert len(epochs) == 2
 
 
 def test_random_operations_are_not_shared() -> None:

@@ -39,7 +39,7 @@ def runner_of(
     flat = flatten(sess.graph, fetches)
     signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
     prepared = sess._master.prepare(signature)
-    prepared, kept = sess._master._initialized(prepared, list(given.values()), None)
+    prepared, kept, _ = sess._master._initialized(prepared, list(given.values()), None)
     return prepared, kept.runner
 
 
