@@ -304,13 +304,13 @@ CHANGES = (
         (GOING_ON,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "and resource.is_closed:\n                resource.start_over()",
         "and False:\n                resource.start_over()",
         ("cells/test_queues.py",),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         " or self._feeding.of(operation)",
         "",
         ("cells/test_queues.py",),
@@ -368,7 +368,7 @@ CHANGES = (
         ("exec/state/test_random.py",),
     ),
     Change(
-        "exec/local/programs.py",
+        "exec/local/kept_programs.py",
         "        del self.kept[prepared]\n",
         "",
         ("exec/instruments/test_guard_again.py",),
@@ -914,13 +914,13 @@ CHANGES = (
         ("exec/placement/test_receiving.py",),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "                return self.placer.fetched(found)\n",
         "                    return found\n",
         (HOMES,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "            # Once more: what initialises may have",
         "            return prepared, kept, epoch  # What initialises may have",
         (HOMES,),
@@ -973,19 +973,19 @@ CHANGES = (
         (HOMES,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "if error is None or self._moved_since(epoch, prepared):",
         "if error is None:",
         ("exec/session/test_replace.py",),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "elif initializes and self._initialisation.may_be_outdated(error, epoch):",
         "elif False:",
         (CONTAINERS,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "                        continue\n",
         "                        pass\n",
         (CONTAINERS,),
@@ -1009,7 +1009,7 @@ CHANGES = (
         (CONTAINERS,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "op.op_def.access not in (None, Access.READ)",
         "op.op_def.access is Access.WRITE",
         ("exec/session/test_replace.py",),
@@ -1351,9 +1351,9 @@ CHANGES = (
         "graph/rewrite/growth.py", "_makers(fetched, fed)", "[t.op for t in fetched]", (GROWTH,)
     ),
     Change("graph/rewrite/cse.py", "if same in graph.waited:", "if False:", (GROWTH,)),
-    Change("exec/local/programs.py", " and growing.is_large:", ":", (GROWTH,)),
+    Change("exec/local/kept_programs.py", " and growing.is_large:", ":", (GROWTH,)),
     Change(
-        "exec/local/programs.py",
+        "exec/local/kept_programs.py",
         "            self._growing.remove(base)\n            self._growing.append(base)\n",
         "            pass\n",
         (GROWTH,),
@@ -2092,7 +2092,7 @@ CHANGES = (
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "if prepared.program.is_parted:\n                # The initial",
         "if False:\n                # The initial",
         ("exec/resources/test_on_devices.py",),
@@ -2136,7 +2136,7 @@ CHANGES = (
         (CONTAINERS,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "if prepared.stateful and self.placer.is_misplaced(prepared):",
         "if False:",
         (CONTAINERS,),
@@ -2148,7 +2148,7 @@ CHANGES = (
         ("exec/state/test_gate.py",),
     ),
     Change("exec/resources/variable.py", "if device is not self.device:", "if False:", (STORE,)),
-    Change("exec/local/programs.py", "if key in self._prepared:", "if True:", (HOMES,)),
+    Change("exec/local/kept_programs.py", "if key in self._prepared:", "if True:", (HOMES,)),
     Change(
         "exec/resources/accumulator.py",
         "            self.drop()\n            self.step = 0\n",
@@ -2338,25 +2338,25 @@ CHANGES = (
     ),
     # The master and the session
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "            kept.epoch = epoch\n",
         "            kept.epoch = epoch\n            break\n",
         (CLAIMS,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "seen = kept.seen[1] if kept.seen[0] == epoch else 0",
         "seen = kept.seen[1]",
         (GROWTH,),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "any(op.retired for op in prepared.operations)",
         "False",
         ("exec/instruments/test_guard_again.py",),
     ),
     Change(
-        "exec/local_master.py",
+        "exec/local/local_master.py",
         "programs.bases_of(signature) if not instruments else ()",
         "programs.bases_of(signature)",
         (GROWTH,),
@@ -2915,7 +2915,7 @@ CHANGES = (
         ("tensorflow/test_load.py",),
     ),
     Change(
-        "exec/resources/session_tensors.py",
+        "exec/resources/kept_tensors.py",
         "        self._values.pop(handle, None)\n",
         "        pass\n",
         ("exec/session/test_session_tensors.py",),
@@ -3165,16 +3165,16 @@ CHANGES = (
         ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/engine.py",
+        "widgets/javascript.py",
         "context.set_memory_limit(_MEMORY)",
         "pass",
-        ("widgets/test_engine.py",),
+        ("widgets/test_javascript.py",),
     ),
     Change(
         "widgets/front_end.py",
         'f"{text}\\n{error}"',
         "text",
-        ("widgets/test_engine.py",),
+        ("widgets/test_javascript.py",),
     ),
     Change(
         "exec/plan/rehearsal.py",

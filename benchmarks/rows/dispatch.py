@@ -45,7 +45,7 @@ def _chained(lib: Any, operation: Any) -> tuple[Any, dict[Any, Any]]:
 
 def _reference_flowbook(fb: Any) -> Case:
     """Below the public API, where the reference executor runs only what waits or comes late."""
-    from flowbook.exec.devices.local import local_devices
+    from flowbook.exec.devices.local_devices import local_devices
     from flowbook.exec.engine.engine import Engine
     from flowbook.exec.engine.runner import Runner
     from flowbook.exec.plan.pipeline import prepare

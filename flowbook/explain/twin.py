@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.pipeline import prepare

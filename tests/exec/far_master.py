@@ -13,7 +13,7 @@ from typing import Any
 
 import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner

@@ -1,1 +1,1 @@
-"""What the master of this process is made of."""
+"""The master of this process, and what it is made of."""

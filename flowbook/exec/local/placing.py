@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flowbook.exec.devices.device import Device, DeviceDescription
-from flowbook.exec.local.programs import Programs
+from flowbook.exec.local.kept_programs import Programs
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
 from flowbook.exec.placement.search import Search

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from flowbook.exec.devices.device import Device, DeviceDescription
-from flowbook.exec.devices.local import imagined_devices
+from flowbook.exec.devices.local_devices import imagined_devices
 from flowbook.exec.master import Master, Placer, offered
 from flowbook.exec.placement.measurements import Measured
 from flowbook.exec.placement.search import Search

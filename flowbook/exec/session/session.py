@@ -18,7 +18,7 @@ from typing import Any, overload
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.code.tally import Ran
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
@@ -29,7 +29,7 @@ from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
-from flowbook.exec.local_master import LocalMaster
+from flowbook.exec.local.local_master import LocalMaster
 from flowbook.exec.master import Master, offered
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after

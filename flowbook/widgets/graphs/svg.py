@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.counted import counted
-from flowbook.widgets import drawing, engine
+from flowbook.widgets import drawing, javascript
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
 from flowbook.widgets.palette import RULE
@@ -48,7 +48,7 @@ def graph_svg(
         overlay: what is laid over it: colours, with a legend, and what crosses between devices.
 
     Raises:
-        FailedPreconditionError: if nothing is there to draw it, see `engine.call`.
+        FailedPreconditionError: if nothing is there to draw it, see `javascript.call`.
     """
     return document([graph_picture(graph, needed, ran, overlay)], _heading(graph))
 
@@ -66,7 +66,7 @@ def graph_picture(
         "ran": dict(ran or {}),
         "room": drawing.COLUMN - 2 * _MARGIN,
     }
-    drawn = engine.call("picture", base64.b64encode(payload).decode(), json.dumps(asked))
+    drawn = javascript.call("picture", base64.b64encode(payload).decode(), json.dumps(asked))
     return Picture(**json.loads(drawn))
 
 

@@ -1,7 +1,7 @@
 // The picture of a graph without a page: what a live view shows of it at first, as SVG.
 //
 // Flowbook runs this in Python, in an engine that knows the language and nothing else
-// (`flowbook/widgets/engine.py`).
+// (`flowbook/widgets/javascript.py`).
 
 import { Arranging, arrangingFirst, openedFirst } from "./arranging.js";
 import { likenessPalette } from "./colours.js";

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner

@@ -14,7 +14,7 @@ import flowbook as fb
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.code import generate
 from flowbook.exec.engine.initialisation import Initialisation
-from flowbook.exec.local import placing, programs
+from flowbook.exec.local import kept_programs, placing
 from flowbook.exec.plan import pipeline
 from flowbook.graph.ops.state.variables import assign_op
 from tests.exec.engine.test_executors_agree import spoil
@@ -374,7 +374,7 @@ def test_what_is_looked_at_meanwhile_does_not_cost_what_others_begin_with(
     y = chain(x)
     feeds = {x: np.array([1.0, 2.0], np.float32)}
     sess.run(y, feeds)
-    for turn in range(2 * programs.MOST_BASES):
+    for turn in range(2 * kept_programs.MOST_BASES):
         sess.run(fb.add(x if is_small else y, float(turn)), feeds)
     prepared.clear()
     assert sess.run(fb.exp(y), feeds).shape == (2,)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.engine.step import Step

@@ -6,7 +6,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.devices.imagined import Imagined
-from flowbook.exec.devices.local import imagined_devices
+from flowbook.exec.devices.local_devices import imagined_devices
 from flowbook.exec.placement.assignment import Problem, assign, finish_of
 from flowbook.exec.placement.place import place
 from flowbook.exec.placement.search import Search

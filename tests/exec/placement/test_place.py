@@ -5,7 +5,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.devices.cpu import Cpu
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.placement.place import place
 from flowbook.exec.plan.pipeline import grow

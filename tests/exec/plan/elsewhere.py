@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import flowbook as fb
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.local.failed import located

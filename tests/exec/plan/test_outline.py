@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.outline import Outline
 from flowbook.exec.plan.program import Part, PlanNode

@@ -3,7 +3,7 @@
 import numpy as np
 
 import flowbook as fb
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.plan.pipeline import prepare
 from flowbook.exec.signature.signature import Signature
 from tests.exec.held import held

@@ -1,7 +1,7 @@
 """The master of this process: prepares signatures, runs them, and keeps what they need.
 
 It initialises variables before the first step that needs them. The programs that it keeps are
-`local/programs.py`. What it offers besides running, where operations run, what resources hold and
+`kept_programs.py`. What it offers besides running, where operations run, what resources hold and
 what goes on, are `placing.py`, `session_state.py` and `monitor.py`.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.parts.joint import Joint
@@ -22,10 +22,10 @@ from flowbook.exec.engine.runnable import Runnable
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.local.exhausted import holders
 from flowbook.exec.local.failed import located
+from flowbook.exec.local.kept_programs import Kept, Programs
 from flowbook.exec.local.monitor import LocalMonitor
 from flowbook.exec.local.partial_step import LocalPartialStep
 from flowbook.exec.local.placing import Placing
-from flowbook.exec.local.programs import Kept, Programs
 from flowbook.exec.local.session_state import SessionState
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.pipeline import Growing, Prepared

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import flowbook as fb
-from flowbook.widgets import engine
+from flowbook.widgets import javascript
 from flowbook.widgets.graphs.svg import graph_svg
 
 CODE = """
@@ -27,17 +27,17 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in for the front end."""
     bundle = tmp_path / "picture.js"
     bundle.write_text(CODE)
-    monkeypatch.setattr(engine, "BUNDLE", bundle)
+    monkeypatch.setattr(javascript, "BUNDLE", bundle)
 
 
 @pytest.mark.usefixtures("code")
 def test_nothing_of_a_call_is_left_for_the_next() -> None:
-    assert [engine.call("count") for _ in range(2)] == ["1", "1"]
+    assert [javascript.call("count") for _ in range(2)] == ["1", "1"]
 
 
 @pytest.mark.usefixtures("code")
 def test_it_has_nothing_of_this_process() -> None:
-    found = set(engine.call("names").split())
+    found = set(javascript.call("names").split())
     assert "JSON" in found
     assert not found & {"os", "std", "bjson", "process", "require", "fetch", "print", "console"}
 
@@ -49,17 +49,17 @@ def test_it_has_nothing_of_this_process() -> None:
 def test_what_fails_or_never_ends_is_an_error(
     function: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_SECONDS", 0.2)
-    monkeypatch.setattr(engine, "_MEMORY", 10_000_000)
+    monkeypatch.setattr(javascript, "_SECONDS", 0.2)
+    monkeypatch.setattr(javascript, "_MEMORY", 10_000_000)
     with pytest.raises(fb.errors.InternalError, match=f"the front end's {function} failed.*{said}"):
-        engine.call(function, "why")
+        javascript.call(function, "why")
 
 
 @pytest.mark.usefixtures("code")
 def test_a_stack_is_deep_but_has_an_end() -> None:
-    assert engine.call("deep", "2000") == "2000"
+    assert javascript.call("deep", "2000") == "2000"
     with pytest.raises(fb.errors.InternalError, match="stack"):
-        engine.call("deep", "10000000")
+        javascript.call("deep", "10000000")
 
 
 def test_threads_draw_at_once_what_one_draws() -> None:
@@ -89,7 +89,7 @@ def test_without_an_engine_there_is_the_text_which_says_what_to_install(
 def test_without_a_front_end_there_is_the_text_which_says_how_to_build_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "BUNDLE", tmp_path / "none.js")
+    monkeypatch.setattr(javascript, "BUNDLE", tmp_path / "none.js")
     forms, _ = fb.GraphView()._repr_mimebundle_()
     assert set(forms) == {"text/plain"}
     assert "make front-end" in forms["text/plain"]
