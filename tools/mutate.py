@@ -1871,6 +1871,30 @@ CHANGES = (
         (FAILURES,),
     ),
     Change(
+        "exec/engine/code/calls.py",
+        "return self._is_wary or kernel.call.is_users",
+        "return self._is_wary",
+        (FAILURES,),
+    ),
+    Change(
+        "exec/engine/code/calls.py",
+        "expression is not None and not self.are_checked(kernel)",
+        "expression is not None and not self._is_wary",
+        (FAILURES,),
+    ),
+    Change(
+        "exec/engine/units.py",
+        "        if output is not DEAD:\n            super()",
+        "        if output is not DEAD and port:\n            super()",
+        (FAILURES,),
+    ),
+    Change(
+        "exec/engine/units.py",
+        "        if output is not DEAD:\n            super()",
+        "        if True:\n            super()",
+        (LOWERING,),
+    ),
+    Change(
         "exec/engine/runner.py",
         "            constant = known.get(value)\n",
         "            constant, ownership = known.get(value), next(iter(FINISHED))\n",
