@@ -74,6 +74,7 @@ class AxisInput:
             "expression": None,
             "grad": self._grad(),
             "attributes": {n: v for n, v in fixed.attributes.items() if n != self._name},
+            "choices": {n: v for n, v in fixed.choices.items() if n != self._name},
             "after_name": tuple([n for n in fixed.after_name if n != self._name]),
             "host_args": (*fixed.host_args, self._name),
             "reads_as": None if fixed.reads_as is None else fixed.reads_as.with_axis_input,

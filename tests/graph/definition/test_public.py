@@ -107,6 +107,12 @@ def test_a_name_may_be_given_by_its_place() -> None:
     assert fb.square(x, None).op.name == "Square"
 
 
+def test_a_name_may_be_what_an_attribute_admits_where_that_is_not_meant() -> None:
+    assert fb.fft([1j], name="ortho").op.name == "ortho"
+    assert fb.fft([1j], "forward", "ortho").op.name == "forward"
+    assert fb.fft([1j], "backward", norm="backward").op.name == "backward"
+
+
 @pytest.mark.parametrize(
     ("called", "flag", "build"),
     [
@@ -166,7 +172,17 @@ MISFITS = [
     ("add: it takes x, y, name; a name is a string, not 3", "", lambda: fb.add(1, 2, 3)),
     ("no_op: it takes name; a name is a string, not 3", "", lambda: fb.no_op(3)),
     ("add: it is given 'name' twice", "", lambda: fb.add(1, 2, "a", name="b")),
-    ("fft: it is given 'norm' twice", "", lambda: fb.fft(1j, "a", "ortho", norm="ortho")),
+    (
+        "fft: it takes input, name, norm; 'ortho' stands in the place of the name",
+        "write norm='ortho', or name='ortho'",
+        lambda: fb.fft([1j], "ortho"),
+    ),
+    (
+        "length: it takes input, name, unit; 'UTF8_CHAR' stands in the place of the name",
+        "write unit='UTF8_CHAR', or name='UTF8_CHAR'",
+        lambda: fb.strings.length("text", "UTF8_CHAR"),
+    ),
+    ("fft: it is given 'norm' twice", "", lambda: fb.fft([1j], "a", "ortho", norm="ortho")),
     ("rfft: it takes input_tensor, fft_length, name; 4 given", "", lambda: fb.rfft(1, 2, "a", 4)),
     ("add: it is given 'x' twice", "", lambda: fb.add(1, x=2)),
     ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),
