@@ -2487,7 +2487,7 @@ CHANGES = (
     ),
     Change(
         "graph/definition/run_axes.py",
-        "attributes = {**op.attributes, name: axis}",
+        "attributes = {**op.attributes, name: own if axis is None else axis}",
         "attributes = op.attributes",
         (RUN_AXES,),
     ),
@@ -2695,7 +2695,7 @@ CHANGES = (
         ("graph/functions/test_calls.py",),
     ),
     Change(
-        "graph/definition/batching.py",
+        "graph/functions/vectorized_map.py",
         "axis + 1 if axis >= 0 else axis",
         "axis + 1",
         ("graph/functions/test_vectorized_map.py",),
@@ -2704,6 +2704,48 @@ CHANGES = (
         "graph/ops/arrays/gathering.py",
         "batch_dims=batch_dims + 1",
         "batch_dims=batch_dims",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "if fixed is None or not fixed.takes_tensors:",
+        "if fixed is None:",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "return not each[-1] and fixed.admits",
+        "return fixed.admits",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "known: Any = _Known(op, name, axis.tensor)",
+        "known: Any = _Known(op, name)",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "dtype=axis.dtype) - is_too_low",
+        "dtype=axis.dtype)",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "self._limit_of(op))",
+        "99)",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/definition/run_axes.py",
+        "axis = {**op.attributes, **changed}[self._name]",
+        "axis = op.attributes[self._name]",
+        ("graph/functions/test_vectorized_map.py",),
+    ),
+    Change(
+        "graph/ops/arrays/gathering.py",
+        "not isinstance(axis, Tensor) and axis % params.rank == 0",
+        "True",
         ("graph/functions/test_vectorized_map.py",),
     ),
     Change(
