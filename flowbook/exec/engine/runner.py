@@ -5,9 +5,9 @@ is checked. From the second run on what needs no waiting runs as generated Pytho
 that never waits is one call. A program that another one has grown into lends it what is checked
 and written already (`segment.py`). What this module keeps, nobody else writes to.
 
-Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
-But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
-what its definition declares.
+Flowbook's own kernels are trusted from then on. What users' kernels give is checked in each run, so
+that what goes wrong is said of them and not of what takes it, and they get feeds as read-only
+views.
 """
 
 from __future__ import annotations
@@ -266,8 +266,6 @@ class Runner:
                 return self._on_device(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
             given = map(_read_only, feeds) if self._has_users_kernels else feeds
             found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
-            if self._has_users_kernels:
-                self._check_fetched(found)
             return self._device.fetch_all(found) if self._device.fetches_together else found
         except MustWait:
             raise
@@ -297,7 +295,7 @@ class Runner:
         return self._call(self._timed_step, feeds, deadline)
 
     def write(self) -> None:
-        """Have it run as generated code from now on, unchecked, as it does from its second run."""
+        """Have it run as generated code from now on, as it does from its second run."""
         if self._waits:
             self._asking = self._generate_asking()
         self._reach(Stage.WRITTEN)
@@ -361,10 +359,7 @@ class Runner:
 
     def _given(self, values: Sequence[Any]) -> list[Any]:
         """What a step returns, of the values that are fetched."""
-        found = [self._finished(value, place) for place, value in enumerate(values)]
-        if self._has_users_kernels:
-            self._check_fetched(found)
-        return self._brought(found)
+        return self._brought([self._finished(value, place) for place, value in enumerate(values)])
 
     def _run_in_time(
         self,
@@ -540,20 +535,6 @@ class Runner:
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
         return next((i for i, u in enumerate(self._bound.units) if value in u.outputs), -1)
-
-    def _check_fetched(self, found: Sequence[Any]) -> None:
-        """Hold fetched values against what the operations that produced them declare."""
-        for value, result in zip(self._part.fetches, found, strict=True):
-            kernel = self._producers.get(value)
-            if kernel is not None and not isinstance(result, bytes):
-                try:
-                    kernel.check_value(value, result)
-                except OpError as error:
-                    raise StepFailed(Failure(error, kernel.index, ())) from None
-
-    @cached_property
-    def _producers(self) -> dict[int, Kernel]:
-        return {v: k for k in self._units if isinstance(k, Kernel) for v in k.outputs}
 
     def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
         """A place for each value; those that are known before the step are there."""

@@ -284,10 +284,6 @@ class Kernel(Unit):
             self._check(port, output)
         return found
 
-    def check_value(self, value: int, found: Any) -> None:
-        """Refuse what is not what the definition declares of one of the outputs."""
-        self._check(self.outputs.index(value), found)
-
     def _check(self, port: int, output: Any) -> None:
         dtype, shape = self.node.dtypes[port], self.node.shapes[port]
         if dtype is resource or dtype is variant:
@@ -361,14 +357,12 @@ class Router(Kernel):
         given = [DEAD if values[v] is None else values[v] for v in self.inputs]
         try:
             found = self.function(self.xp, *self.leading, *given, **self.attributes)
-            outputs = (found,) if self.is_single else found
-            if not isinstance(outputs, list | tuple) or len(outputs) != len(self.outputs):
-                return self.checked_all(outputs)
-            for port, output in enumerate(outputs):
-                if output is not DEAD:
-                    self._check(port, output)
-            return outputs
+            return (self.checked(found),) if self.is_single else self.checked_all(found)
         except Exception as error:
             if is_interruption(error):
                 raise
             raise UnitFailure(self.index, given) from error
+
+    def _check(self, port: int, output: Any) -> None:
+        if output is not DEAD:
+            super()._check(port, output)

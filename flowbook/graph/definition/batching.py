@@ -39,6 +39,9 @@ class Batch(Protocol):
     def raised(self, value: Batched, rank: int) -> Tensor:
         """A value for all elements, of elements of a higher rank, to which it broadcasts."""
 
+    def shifted(self, axis: Any) -> Any:
+        """An axis of an element, or several, as those of all elements."""
+
     def shape_for_all(self, op: Operation, shape: Tensor) -> Tensor:
         """The shape of the output of an operation for all elements, by that of one."""
 
@@ -72,6 +75,9 @@ class Batching:
             differ between elements that `each` says; by default the first alone may.
         is_alike: whether its outputs are the same for all elements, whatever these are; they have
             no first dimension then.
+        takes_tensors: whether `build` is right, too, where what the definition says is an axis is a
+            tensor, among the attributes of `operation` and those that it changes. The same in all
+            elements' place is `batch.shifted(axis)`, whether it is a tensor or not.
 
     `Batching.ELEMENTWISE` is the form of what computes each element of the output of the elements
     in the same place of its inputs, as they broadcast; `Batching.LEADING` of what computes with the
@@ -82,6 +88,7 @@ class Batching:
     build: Build
     admits: Admits = _of_the_first
     is_alike: bool = False
+    takes_tensors: bool = False
 
     ELEMENTWISE: ClassVar[Batching]
     LEADING: ClassVar[Batching]
@@ -97,28 +104,21 @@ def _as_it_is(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Te
     return batch.again(op, [value.tensor for value in inputs])
 
 
-def shifted(axis: int | Sequence[int]) -> Any:
-    """An axis of an element, or several, as those of all elements."""
-    if isinstance(axis, int):
-        return axis + 1 if axis >= 0 else axis
-    return tuple([shifted(each) for each in axis])
-
-
 def _along(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
     axis = op.attributes["axis"]
     if axis is None:
         axis = range(inputs[0].rank)
-    return batch.again(op, [value.tensor for value in inputs], axis=shifted(axis))
+    return batch.again(op, [value.tensor for value in inputs], axis=batch.shifted(axis))
 
 
 def _joined(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
-    changed = {"axis": shifted(op.attributes["axis"])} if "axis" in op.attributes else {}
+    changed = {"axis": batch.shifted(op.attributes["axis"])} if "axis" in op.attributes else {}
     return batch.again(op, [batch.spread(value) for value in inputs], **changed)
 
 
 Batching.ELEMENTWISE = Batching(_lined_up, of_any)
 Batching.LEADING = Batching(_as_it_is)
-Batching.ALONG_AXIS = Batching(_along)
+Batching.ALONG_AXIS = Batching(_along, takes_tensors=True)
 
 # Of what takes many tensors of one shape, or that differ along an axis.
-JOINED = Batching(_joined, of_any)
+JOINED = Batching(_joined, of_any, takes_tensors=True)

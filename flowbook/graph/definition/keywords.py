@@ -193,11 +193,25 @@ def misfit(
     return None
 
 
-def misnamed(function: Callable[..., Any], name: object) -> InvalidTypeError:
-    """The error for what a function is given where a name stands."""
+def misnamed(
+    function: Callable[..., Any], name: object, meant: str | None
+) -> InvalidTypeError | None:
+    """The error for what a function is given where a name stands; None if it is one.
+
+    Args:
+        function: the function.
+        name: what it is given.
+        meant: the argument that this may be meant for, having stood in the place of the name.
+    """
+    if isinstance(name, str | None) and meant is None:
+        return None
     taken = ", ".join(inspect.signature(function).parameters)
-    message = f"it takes {taken}; a name is a string, not {name!r:.80}"
-    return _refused(function.__name__, message)
+    if meant is None:
+        return _refused(
+            function.__name__, f"it takes {taken}; a name is a string, not {name!r:.80}"
+        )
+    message = f"it takes {taken}; {name!r} stands in the place of the name"
+    return _refused(function.__name__, message, f"write {meant}={name!r}, or name={name!r}")
 
 
 # The parameters of a method that catch what it does not take.

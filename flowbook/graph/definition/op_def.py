@@ -41,7 +41,7 @@ from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
 from flowbook.graph.definition.standing import StandsFor
 from flowbook.graph.model import dtypes, registry
-from flowbook.graph.model.attributes import PLAIN_TYPES, check_alike, fixed_value
+from flowbook.graph.model.attributes import PLAIN_TYPES, check_alike, check_choice, fixed_value
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import (
@@ -83,6 +83,8 @@ _PLACED_NAME: Any = object()
 _WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
 
 _NONE: Mapping[int, int] = MappingProxyType({})
+
+_NO_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
@@ -128,6 +130,8 @@ class OpDef(Generic[Built]):
         grad_takes_slices: whether `grad` takes gradients of a few rows as they are, as
             `IndexedSlices`; otherwise it gets tensors.
         attributes: default values by name; REQUIRED where there is none.
+        choices: by names of attributes the strings of which each of them is one, such as
+            `{"norm": ("backward", "forward")}`; others are refused.
         after_name: those attributes whose places are behind that of the operation's name.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
@@ -229,6 +233,7 @@ class OpDef(Generic[Built]):
         grad: Callable[..., Any] | None = None,
         grad_takes_slices: bool = False,
         attributes: Mapping[str, Any] | None = None,
+        choices: Mapping[str, tuple[str, ...]] = _NO_CHOICES,
         after_name: tuple[str, ...] = (),
         kinds: tuple[str, ...] | None = None,
         host_args: tuple[str, ...] = (),
@@ -288,6 +293,7 @@ class OpDef(Generic[Built]):
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
         self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
+        self.choices = choices
         self.after_name = after_name
         self.kinds = kinds
         self.host_args = host_args
@@ -523,16 +529,24 @@ class OpDef(Generic[Built]):
         named = kwargs if name is None else {**kwargs, "name": name}
         error = None if fits else misfit(self, args, named)
         name = given.get(_PLACED_NAME, name)
-        if error is None and not isinstance(name, str | None):
-            error = misnamed(self, name)
+        if error is None:
+            error = misnamed(self, name, self._meant(given))
         if error is not None:
             raise error
         for key, value in attributes.items():
             if key in given:
                 if type(value) not in PLAIN_TYPES:
                     attributes[key] = self._fixed(key, value)
-                self._check_kind(key, value)
+                self._check_value(key, value)
         return tuple(given[a.name] for a in self.inputs), attributes, name
+
+    def _meant(self, given: Mapping[Any, Any]) -> str | None:
+        """The attribute that what stands in the place of the name may be meant for."""
+        placed = given.get(_PLACED_NAME)
+        if not isinstance(placed, str):
+            return None
+        found = [n for n, admitted in self.choices.items() if placed in admitted]
+        return next((n for n in found if n not in given), None)
 
     def _fixed(self, name: str, value: Any) -> Any:
         try:
@@ -541,11 +555,12 @@ class OpDef(Generic[Built]):
             error.message = f"{name!r}: {error.message}"
             raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
-    def _check_kind(self, name: str, value: Any) -> None:
-        if not self.is_builtin:  # A user's kernel may take one thing or another.
-            return
+    def _check_value(self, name: str, value: Any) -> None:
         try:
-            check_alike(name, value, self.attributes[name])
+            if self.is_builtin:  # A user's kernel may take one thing or another.
+                check_alike(name, value, self.attributes[name])
+            if name in self.choices:
+                check_choice(name, value, self.choices[name])
         except OpError as error:
             raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
@@ -684,7 +699,7 @@ class OpDef(Generic[Built]):
 
         Raises:
             InvalidArgumentError: if one is missing that has no default, is not known, or is not of
-                the kind of its default.
+                the kind of its default, or none of its choices.
         """
         attributes = {name: given.get(name, default) for name, default in self.attributes.items()}
         missing = [name for name, value in attributes.items() if value is REQUIRED]
@@ -694,7 +709,7 @@ class OpDef(Generic[Built]):
                 f"but {self.type} has {', '.join(attributes) or 'none'}"
             )
         for name, value in given.items():
-            self._check_kind(name, value)
+            self._check_value(name, value)
         return MappingProxyType(attributes)
 
     def infer_outputs(

@@ -3,9 +3,9 @@
 A definition that says which attribute is an axis has a second type beside it: `Concat` joins along
 its attribute `axis`, `ConcatAt` along what its last input holds. All that the second knows it asks
 of the first: its kernel, once it knows the axis; its shapes, which are what is so whatever the
-axis; and its gradient, which builds with the tensor where it would with the attribute. What else
-the first says of itself, the second says too, but for what names the axis as an attribute or is
-about a single input.
+axis; its gradient, and how it is built for all elements of a batch, which build with the tensor
+where they would with the attribute. What else the first says of itself, the second says too, but
+for what names the axis as an attribute or is about a single input.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
@@ -30,13 +33,52 @@ _MOST_TRIED = 200
 
 
 class _Known:
-    """An operation as the gradient of the type without the input sees it."""
+    """An operation as the gradient of the type without the input sees it, and its batching.
 
-    def __init__(self, op: Operation, name: str) -> None:
-        *inputs, axis = op.inputs
+    Args:
+        op: the operation, whose last input is the axis.
+        name: the attribute that it is seen as.
+        axis: what stands for it, if that is another tensor.
+    """
+
+    def __init__(self, op: Operation, name: str, axis: Tensor | None = None) -> None:
+        *inputs, own = op.inputs
         self.inputs = tuple(inputs)
         self.outputs = op.outputs
-        self.attributes = {**op.attributes, name: axis}
+        self.attributes = {**op.attributes, name: own if axis is None else axis}
+
+
+class _BatchAlong:
+    """A batch as the batching of the type without the input sees it.
+
+    Args:
+        batch: the batch.
+        op: the operation of one element, whose last input is the axis.
+        name: the attribute that it is seen as.
+        limit: what axes of one element are below, and not below its negative.
+    """
+
+    def __init__(self, batch: Batch, op: Operation, name: str, limit: int) -> None:
+        self._batch = batch
+        self._op = op
+        self._name = name
+        self._limit = limit
+        self.spread, self.raised = batch.spread, batch.raised
+        self.shape_for_all, self.before = batch.shape_for_all, batch.before
+
+    def again(self, op: Any, inputs: Sequence[Tensor], **changed: Any) -> tuple[Tensor, ...]:
+        """See `Batch`."""
+        axis = {**op.attributes, **changed}[self._name]
+        others = {n: value for n, value in changed.items() if n != self._name}
+        return self._batch.again(self._op, [*inputs, axis], **others)
+
+    def shifted(self, axis: Any) -> Any:
+        """See `Batch`. What is no axis of an element is none of all elements, either."""
+        if not isinstance(axis, Tensor):
+            return self._batch.shifted(axis)
+        cast = op_named("Cast")
+        is_too_low = cast(axis < -self._limit, dtype=axis.dtype)
+        return axis + cast(axis >= 0, dtype=axis.dtype) - is_too_low
 
 
 class AxisInput:
@@ -74,11 +116,12 @@ class AxisInput:
             "expression": None,
             "grad": self._grad(),
             "attributes": {n: v for n, v in fixed.attributes.items() if n != self._name},
+            "choices": {n: v for n, v in fixed.choices.items() if n != self._name},
             "after_name": tuple([n for n in fixed.after_name if n != self._name]),
             "host_args": (*fixed.host_args, self._name),
             "reads_as": None if fixed.reads_as is None else fixed.reads_as.with_axis_input,
-            # They look for the axis among the attributes.
-            "batching": None,
+            "batching": self._batching(),
+            # It looks for the axis among the attributes.
             "elements": None,
             # They are about what has one input, or none.
             "keeps_zeros": False,
@@ -150,13 +193,12 @@ class AxisInput:
         self, inputs: Sequence[Any], shape: Shape, attributes: Mapping[str, Any]
     ) -> Iterator[Any]:
         """What the axis may be; nothing where that is not known, or too much."""
-        tensors = [t for each in inputs for t in (each if isinstance(each, list) else [each])]
-        ranks = [tensor.shape.rank for tensor in tensors]
-        if None in ranks:
+        rank = _largest_rank(inputs)
+        if rank is None:
             return
         count = shape.size if self._is_several else 1
-        counts = [*range(max(ranks) + 1)] if count is None else [count]
-        limits = [self._limit(max(ranks), count, inputs, attributes) for count in counts]
+        counts = [*range(rank + 1)] if count is None else [count]
+        limits = [self._limit(rank, count, inputs, attributes) for count in counts]
         if sum(map(math.perm, limits, counts)) <= _MOST_TRIED:
             for limit, count in zip(limits, counts, strict=True):
                 yield from map(self._known, itertools.permutations(range(limit), count))
@@ -195,3 +237,37 @@ class AxisInput:
 
         asked = inspect.signature(fixed).parameters.get("used")
         return grad_of_used if asked is not None and asked.kind is asked.KEYWORD_ONLY else grad
+
+    def _batching(self) -> Batching | None:
+        """The other type's, which builds with the tensor in the place of the attribute."""
+        fixed, name = self._fixed.batching, self._name
+        if fixed is None or not fixed.takes_tensors:
+            return None
+
+        def build(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
+            *others, axis = inputs
+            known: Any = _Known(op, name, axis.tensor)
+            along = _BatchAlong(batch, op, name, self._limit_of(op))
+            return fixed.build(along, known, others)
+
+        def admits(op: Operation, each: list[bool]) -> bool:
+            known: Any = _Known(op, name)
+            return not each[-1] and fixed.admits(known, each[:-1])
+
+        return Batching(build, admits, fixed.is_alike)
+
+    def _limit_of(self, op: Operation) -> int:
+        """What the axis of an operation is below, whose inputs and outputs are of known ranks."""
+        *inputs, axis = op.inputs
+        grouped = self._fixed.grouped(inputs, op.attributes)
+        rank, count = _largest_rank(grouped), axis.shape.size if self._is_several else 1
+        assert rank is not None
+        # Axes of an unknown number are no new dimensions, or the output's rank were unknown.
+        return self._limit(rank, 1 if count is None else count, grouped, op.attributes)
+
+
+def _largest_rank(inputs: Sequence[Any]) -> int | None:
+    """The largest rank among the tensors of inputs; None if one is not known."""
+    tensors = [t for each in inputs for t in (each if isinstance(each, list) else [each])]
+    ranks = [tensor.shape.rank for tensor in tensors]
+    return None if None in ranks else max(ranks)

@@ -6,7 +6,9 @@ import keyword
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flowbook.graph.definition.keywords import REQUIRED
 from flowbook.graph.model import dtypes
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.retag import Retag
@@ -66,6 +68,8 @@ def check_definition(op_def: OpDef[Any]) -> None:
         raise InvalidArgumentError(f"{op_def.type}: a name is twice in after_name")
     for name in op_def.after_name:
         _check_has(op_def, "what has it behind its name", name)
+    for name in op_def.choices:
+        _check_choices(op_def, name)
     _check_inputs(op_def, "host_args", op_def.host_args)
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
     if op_def.is_identity and not (_is_one(op_def.inputs) and op_def.is_single):
@@ -122,6 +126,14 @@ def _check_names(what: str, names: object) -> None:
 def _check_has(op_def: OpDef[Any], what: str, attribute: str) -> None:
     if attribute not in op_def.attributes:
         raise InvalidArgumentError(f"{op_def.type}: {what} has the attribute {attribute!r}")
+
+
+def _check_choices(op_def: OpDef[Any], name: str) -> None:
+    _check_has(op_def, "what says its choices", name)
+    _check_names(f"the choices of {name!r}", op_def.choices[name])
+    default = op_def.attributes[name]
+    if default is not REQUIRED:
+        check_choice(name, default, op_def.choices[name])
 
 
 def _chooses(op_def: OpDef[Any]) -> bool:

@@ -94,6 +94,9 @@ def _how_to_say(operation: Operation) -> str:
     """How a user's operation, whose definition does not, says its form."""
     if operation.op_def.is_builtin or operation.op_def.batching is not None:
         return ""
+    fixed = operation.op_def.fixed_axis
+    if fixed is not None and fixed[0].batching is not None:
+        return "; Batching(..., takes_tensors=True) says that it is right along a tensor, too"
     return "; OpDef(batching=...) says one, as fb.control_flow.Batching.ELEMENTWISE"
 
 
@@ -176,6 +179,12 @@ class _Whole:
         for _ in range(rank - value.rank if value.is_each else 0):
             tensor = expand_dims(tensor, 1)
         return tensor
+
+    def shifted(self, axis: Any) -> Any:
+        """See `Batch`."""
+        if isinstance(axis, int):
+            return axis + 1 if axis >= 0 else axis
+        return tuple([self.shifted(each) for each in axis])
 
     def shape_for_all(self, op: Operation, shape: Tensor) -> Tensor:
         """See `Batch`."""

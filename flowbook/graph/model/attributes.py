@@ -7,14 +7,14 @@ identity).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.model.dtypes import DType, as_dtype
-from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 
 PLAIN_TYPES = frozenset((NoneType, bool, int, float, complex, str, bytes, DType, Shape))
@@ -72,6 +72,17 @@ def check_alike(name: str, value: Any, default: Any) -> None:
             f"{name!r} is of type {type(default).__name__}, as its default {default!r} is, "
             f"not {value!r:.80}"
         )
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """See that a value of an attribute is one of a few strings.
+
+    Raises:
+        InvalidArgumentError: if it is none of them.
+    """
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise InvalidArgumentError(f"{name!r} is one of {known}, not {value!r:.80}")
 
 
 def same_value(a: Any, b: Any) -> bool:

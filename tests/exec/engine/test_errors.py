@@ -475,45 +475,167 @@ def test_other_errors_keep_their_own_causes():
     assert run_errors.cause_of(errors.AbortedError("x")) is None
 
 
-def test_what_a_users_kernel_gives_later_does_not_leave_the_step(sess, x):
-    given = [np.float32(1)]
-    later = fb.OpDef(
-        "WrongLater",
-        "x: float32 -> y: float32",
-        infer=lambda x: fb.Shape([]),
-        kernel=lambda xp, x: given[0],
-    )
-    y = later(x)
-    for _ in range(3):
-        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
-    for wrong in (np.float64(1), [1.0], np.ones(2, np.float32)):
-        given[0] = wrong
-        with pytest.raises(errors.InternalError) as caught:
-            sess.run(y, {x: [1.0, 2.0]})
-        assert caught.value.operation is y.op
+def _runs(sess, fetch, feeds, **how):
+    return lambda: sess.run(fetch, feeds, **how)
 
 
-def test_nor_does_it_from_a_region_beside_an_asynchronous_operation(sess, x):
-    given = [np.float32(1)]
-    later = fb.OpDef(
-        "WrongLaterInARegion",
-        "x: float32 -> y: float32",
-        infer=lambda x: fb.Shape([]),
-        kernel=lambda xp, x: given[0],
+def _in_parts(sess, fetch, feeds):
+    def run():
+        step = sess.partial_run([fetch], list(feeds))
+        return step.run(fetch, feeds)
+
+    return run
+
+
+def _summed(x, function):
+    """A loop of three iterations that adds up what a function gives of a vector."""
+    zeros = fb.zeros([2])
+    found = fb.while_loop(
+        lambda i, _: i < 3, lambda i, a: (i + 1, a + function(x)), (fb.constant(0), zeros)
     )
-    at_once = fb.OpDef(
-        "CompletesAtOnce",
+    return found[1]
+
+
+def _reported(x):
+    """A vector as an asynchronous operation gives it on."""
+    give = fb.OpDef(
+        "GivesOn",
         "x: float32 -> y: float32",
         infer=lambda x: x.shape,
         kernel=lambda context, x: context.complete((x.copy(),)),
         is_async=True,
     )
-    y = later(at_once(x))
+    return give(x)
+
+
+def _chain(x, length):
+    for _ in range(length):
+        x = fb.identity(-x)
+    return x
+
+
+# How a step runs that takes what an operation gives, after its first run.
+LATER = {
+    "step": lambda sess, f, x, fed: _runs(sess, f(x) * 2.0, fed),
+    "fetched": lambda sess, f, x, fed: _runs(sess, f(x), fed),
+    "timed": lambda sess, f, x, fed: _runs(sess, f(x) * 2.0, fed, timeout=100.0),
+    "stretches": lambda sess, f, x, fed: _runs(sess, _chain(f(x), 1000), fed),
+    "region": lambda sess, f, x, fed: _runs(sess, f(_reported(x)) * 2.0, fed),
+    "branch": lambda sess, f, x, fed: _runs(
+        sess, fb.cond(x[0] > 0, lambda: f(x) * 2.0, lambda: x), fed
+    ),
+    "loop": lambda sess, f, x, fed: _runs(sess, _summed(x, f), fed),
+    "waiting loop": lambda sess, f, x, fed: _runs(
+        sess, _summed(x, lambda x: f(_reported(x)) * 2.0), fed
+    ),
+    "parts": lambda sess, f, x, fed: _in_parts(sess, f(x) * 2.0, fed),
+}
+
+
+@pytest.mark.parametrize("run", LATER)
+def test_a_users_kernel_gives_something_else_later(sess, x, run):
+    """What is wrong is said of it, and not of what takes it, also where first runs were right."""
+    how, made = ["right"], []
+    later = fb.OpDef(
+        "WrongLater",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: xp.negative(x) if how[0] == "right" else WRONG[how[0]](xp, x),
+    )
+
+    def build(x):
+        made.append(later(x))
+        return made[-1]
+
+    step = LATER[run](sess, build, x, {x: [1.0, 2.0]})
+    right = step().tolist()
+    for wrong in WRONG:
+        how[0] = wrong
+        with pytest.raises(errors.InternalError) as caught:
+            step()
+        assert caught.value.operation is made[0].op
+        assert caught.value.__cause__ is None
+        how[0] = "right"
+        assert step().tolist() == right
+
+
+def test_a_users_kernel_of_several_outputs_gives_something_else_later(sess, x):
+    given = []
+    two = fb.OpDef(
+        "WrongPairLater",
+        "x: float32 -> a: float32, b: float32",
+        infer=lambda x: [x.shape, x.shape],
+        kernel=lambda xp, x: tuple(given),
+    )
+    right, wrong = np.ones(2, np.float32), np.ones(2)
+    given[:] = right, right
+    a, b = two(x)
+    total = a + b
     for _ in range(3):
-        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
-    given[0] = np.float64(1)
-    with pytest.raises(errors.InternalError) as caught:
-        sess.run(y, {x: [1.0, 2.0]})
+        assert sess.run(total, {x: [1.0, 2.0]}).tolist() == [2.0, 2.0]
+    for values in ([right], [right, right, right], [wrong, right], [right, wrong]):
+        given[:] = values
+        with pytest.raises(errors.InternalError) as caught:
+            sess.run(total, {x: [1.0, 2.0]})
+        assert caught.value.operation is a.op
+
+
+def test_a_registered_kernel_gives_something_else_later(sess, x):
+    op = fb.OpDef("RegisteredLater", "x: float32 -> y: float32", kernel=lambda xp, x: x)
+    given = [np.ones(2, np.float32)]
+    fb.register_kernel("RegisteredLater", "cpu")(lambda xp, x: given[0])
+    y = op(x)
+    z = y + 1.0
+    for _ in range(3):
+        assert sess.run(z, {x: [1.0, 2.0]}).tolist() == [2.0, 2.0]
+    given[0] = np.ones(2, np.int8)
+    with pytest.raises(errors.InternalError, match="gave int8") as caught:
+        sess.run(z, {x: [1.0, 2.0]})
+    assert caught.value.operation is y.op
+
+
+def test_a_users_expression_whose_shape_is_inferred_wrongly(sess):
+    """It is seen where the shape is; what nothing needs of several outputs is no matter."""
+    given = fb.placeholder(fb.float32, name="given")
+    one = fb.OpDef(
+        "MisinferredSum",
+        "x: T -> y: T",
+        T=fb.FLOATS,
+        expression="x + 1",
+        infer=lambda _: fb.Shape([2]),
+    )
+    two = fb.OpDef(
+        "MisinferredPair",
+        "x: T -> y: T, z: T",
+        T=fb.FLOATS,
+        expression="x + 1, x - 1",
+        infer=lambda _: [fb.Shape([2]), fb.Shape([2])],
+    )
+    for y in (one(given), two(given)[0]):
+        z = y * 2.0
+        for _ in range(3):
+            assert sess.run(z, {given: [1.0, 2.0]}).tolist() == [4.0, 6.0]
+        with pytest.raises(errors.InternalError, match=r"shape \[3\]") as caught:
+            sess.run(z, {given: [1.0, 2.0, 3.0]})
+        assert caught.value.operation is y.op
+
+
+def test_a_users_router_gives_something_else_later(sess, x):
+    given = [np.ones(2, np.float32)]
+    router = fb.OpDef(
+        "SeesDeadLater",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: given[0],
+        sees_dead=True,
+    )
+    y = router(x)
+    z = y * 2.0
+    for _ in range(3):
+        assert sess.run(z, {x: [1.0, 2.0]}).tolist() == [2.0, 2.0]
+    given[0] = np.ones(2)
+    with pytest.raises(errors.InternalError, match="gave float64") as caught:
+        sess.run(z, {x: [1.0, 2.0]})
     assert caught.value.operation is y.op
 
 

@@ -147,6 +147,21 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
             {"attributes": {"a": 1, "b": 2}, "after_name": ("a", "a")},
             "a name is twice in after_name",
         ),
+        (
+            "x: T -> y: T",
+            {"choices": {"mode": ("fast", "exact")}},
+            "what says its choices has the attribute 'mode'",
+        ),
+        (
+            "x: T -> y: T",
+            {"attributes": {"mode": "slow"}, "choices": {"mode": ("fast", "exact")}},
+            "'mode' is one of 'fast', 'exact', not 'slow'",
+        ),
+        (
+            "x: T -> y: T",
+            {"attributes": {"mode": "f"}, "choices": {"mode": "fast"}},
+            "the choices of 'mode' is a tuple of names, not 'fast'",
+        ),
         ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
         ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),
     ],
@@ -154,6 +169,30 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
 def test_a_definition_is_checked(signature: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message):
         fb.OpDef("TestDefinition", signature, **{"T": fb.FLOATS, **given})
+
+
+def test_what_is_none_of_the_choices_of_an_attribute_is_refused() -> None:
+    rounded = fb.OpDef(
+        "RoundedBy",
+        "x: float32 -> y: float32",
+        attributes={"mode": fb.REQUIRED},
+        choices={"mode": ("floor", "ceil")},
+        infer=lambda x, mode: x.shape,
+        kernel=lambda xp, x, mode: getattr(xp, mode)(x),
+    )
+    with fb.Session() as sess:
+        assert sess.run([rounded(1.5, "floor"), rounded(1.5, mode="ceil")]) == [1.0, 2.0]
+    for wrong in ("round", 1, ["floor"]):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="'mode' is one of 'floor'"):
+            rounded(1.5, wrong)
+    with pytest.raises(fb.errors.InvalidTypeError, match="write mode='ceil'"):
+        fb.OpDef(
+            "RoundedLater",
+            "x: float32 -> y: float32",
+            attributes={"mode": "floor"},
+            choices={"mode": ("floor", "ceil")},
+            after_name=("mode",),
+        )(1.5, "ceil")
 
 
 def test_users_define_what_is_fed_and_what_is_shown() -> None:

@@ -107,6 +107,12 @@ def test_a_name_may_be_given_by_its_place() -> None:
     assert fb.square(x, None).op.name == "Square"
 
 
+def test_a_name_may_be_what_an_attribute_admits_where_that_is_not_meant() -> None:
+    assert fb.fft([1j], name="ortho").op.name == "ortho"
+    assert fb.fft([1j], "forward", "ortho").op.name == "forward"
+    assert fb.fft([1j], "backward", norm="backward").op.name == "backward"
+
+
 @pytest.mark.parametrize(
     ("called", "flag", "build"),
     [
@@ -166,7 +172,17 @@ MISFITS = [
     ("add: it takes x, y, name; a name is a string, not 3", "", lambda: fb.add(1, 2, 3)),
     ("no_op: it takes name; a name is a string, not 3", "", lambda: fb.no_op(3)),
     ("add: it is given 'name' twice", "", lambda: fb.add(1, 2, "a", name="b")),
-    ("fft: it is given 'norm' twice", "", lambda: fb.fft(1j, "a", "ortho", norm="ortho")),
+    (
+        "fft: it takes input, name, norm; 'ortho' stands in the place of the name",
+        "write norm='ortho', or name='ortho'",
+        lambda: fb.fft([1j], "ortho"),
+    ),
+    (
+        "length: it takes input, name, unit; 'UTF8_CHAR' stands in the place of the name",
+        "write unit='UTF8_CHAR', or name='UTF8_CHAR'",
+        lambda: fb.strings.length("text", "UTF8_CHAR"),
+    ),
+    ("fft: it is given 'norm' twice", "", lambda: fb.fft([1j], "a", "ortho", norm="ortho")),
     ("rfft: it takes input_tensor, fft_length, name; 4 given", "", lambda: fb.rfft(1, 2, "a", 4)),
     ("add: it is given 'x' twice", "", lambda: fb.add(1, x=2)),
     ("reshape: it is given 'tensor' twice", "", lambda: fb.reshape(1, [1], tensor=1)),
@@ -252,7 +268,9 @@ def test_what_a_method_raises_with_arguments_that_fit_stays_what_it_is() -> None
 
 
 def test_methods_are_shown_as_they_are_written() -> None:
-    assert str(inspect.signature(fb.Session.run)).startswith("(self, fetches: 'Any', feeds: ")
+    taken = inspect.signature(fb.Session.run).parameters
+    assert list(taken) == ["self", "fetches", "feeds", "timeout"]
+    assert taken["fetches"].default is inspect.Parameter.empty
     assert list(inspect.signature(fb.FIFOQueue.enqueue).parameters) == ["self", "vals", "name"]
     assert pickle.loads(pickle.dumps(fb.Graph.load)) == fb.Graph.load
 

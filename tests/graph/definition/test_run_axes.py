@@ -193,6 +193,20 @@ def test_a_registered_kernel_runs_where_a_tensor_is_the_axis(axis: fb.Tensor) ->
         np.testing.assert_array_equal(found, [X.sum(1) + 1] * 2)
 
 
+def test_choices_are_those_of_the_type_where_a_tensor_is_the_axis(axis: fb.Tensor) -> None:
+    total = _total(
+        "TestChoosingTotal",
+        attributes={"mode": "sum", "axis": "first"},
+        choices={"mode": ("sum", "max"), "axis": ("first", "last")},
+        infer=lambda x, mode, axis: fb.Shape(None),
+        kernel=lambda xp, x, mode, axis: getattr(xp, mode)(x, axis),
+    )
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(total(X, "max", axis), {axis: 1}), X.max(1))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'mode' is one of 'sum', 'max'"):
+        total(X, "min", axis)
+
+
 def test_a_tensor_may_be_given_as_an_axis_by_place(axis: fb.Tensor) -> None:
     total = _total("TestPlacedTotal", after_name=("scale",))
     built = [

@@ -99,9 +99,10 @@ def typed(structure: Any) -> Any:
     return structure.dtype
 
 
-def hold(function: Any, is_known: bool) -> None:
-    """Hold what is computed at once, and its gradients, against the loop."""
+def hold(function: Any, is_known: bool, further: Any = None) -> None:
+    """Hold what is computed at once, and its gradients, against the loop; with further feeds."""
     elems, feeds = elements(is_known)
+    feeds |= further or {}
     at_once = fb.vectorized_map(lambda e: function(*e), elems)
     looped = fb.map_fn(lambda e: function(*e), elems, typed(at_once))
     found, wanted = flat(at_once), flat(looped)
@@ -164,6 +165,127 @@ def test_drawn_functions_are_as_in_a_loop(program: list[Any], is_known: bool) ->
 
     with fb.Graph().as_default():
         hold(function, is_known)
+
+
+def _of_rank_3(m: Any) -> Any:
+    return fb.stack([m, m * 2.0, m[::-1]])
+
+
+# Functions of a matrix [2, 4], an index and the axis, a tensor; and how many axes there are.
+ALONG: dict[str, Any] = {
+    "sum": (lambda m, i, axis: fb.reduce_sum(m, axis), 2),
+    "max": (lambda m, i, axis: fb.reduce_max(m, axis, keepdims=True) * m, 2),
+    "variance": (lambda m, i, axis: fb.reduce_variance(_of_rank_3(m), axis), 3),
+    "logsumexp": (lambda m, i, axis: fb.reduce_logsumexp(m, axis), 2),
+    "argmin": (lambda m, i, axis: fb.argmin(m, axis), 2),
+    "cumsum": (lambda m, i, axis: fb.cumsum(m, axis, reverse=True), 2),
+    "reverse": (lambda m, i, axis: fb.reverse(m, axis), 2),
+    "expand": (lambda m, i, axis: fb.expand_dims(m, axis), 3),
+    "transpose": (lambda m, i, axis: fb.transpose(m[0], axis), 1),
+    "squeeze": (lambda m, i, axis: fb.squeeze(m[:1, None, :1], axis), 3),
+    "concat": (lambda m, i, axis: fb.concat([m, fb.constant(M[0]), m], axis), 2),
+    "split": (lambda m, i, axis: fb.split(m, 2, axis), 2),
+    "gather": (lambda m, i, axis: fb.gather(m, [1, 0, 0], axis=axis), 2),
+    "gather by each": (
+        lambda m, i, axis: fb.gather(fb.constant(M), fb.minimum(i, 1), axis=axis),
+        3,
+    ),
+    "gather of each by each": (
+        lambda m, i, axis: fb.gather(m, [[fb.minimum(i, 1)], [0]], axis=axis),
+        2,
+    ),
+}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sampled_from(sorted(ALONG)), st.integers(-3, 2), st.booleans())
+def test_along_an_axis_that_the_run_knows_it_is_as_in_a_loop(
+    name: str, place: int, is_known: bool
+) -> None:
+    function, count = ALONG[name]
+    with fb.Graph().as_default():
+        axis = fb.placeholder(fb.int32, [])
+        hold(
+            lambda m, v, i: function(m, i, axis),
+            is_known,
+            {axis: (place + 3) % (2 * count) - count},
+        )
+
+
+# Functions of three dimensions and several axes.
+ALONG_SEVERAL: dict[str, Any] = {
+    "sum": lambda m, axes: fb.reduce_sum(m, axes, keepdims=True) * m,
+    "reverse": fb.reverse,
+    "transpose": fb.transpose,
+    "mean": lambda m, axes: fb.reshape(fb.reduce_mean(m, axes, keepdims=True), [-1, 1, 1]),
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(ALONG_SEVERAL)), st.permutations(range(3)), st.data())
+def test_along_several_axes_that_the_run_knows_it_is_as_in_a_loop(
+    name: str, order: list[int], data: Any
+) -> None:
+    most = 3 if name == "transpose" else data.draw(st.integers(0, 3))
+    places = [place - 3 * data.draw(st.booleans()) for place in order[:most]]
+    size = data.draw(st.sampled_from([most, None]))
+    with fb.Graph().as_default():
+        axes = fb.placeholder(fb.int64, [size])
+        hold(lambda m, v, i: ALONG_SEVERAL[name](_of_rank_3(m), axes), True, {axes: places})
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_what_is_no_axis_of_an_element_is_refused_in_the_run(name: str) -> None:
+    function, count = ALONG[name]
+    (m, _, i), feeds = elements()
+    axis = fb.placeholder(fb.int32, [])
+    found = fb.vectorized_map(lambda e: function(*e, axis), (m, i))
+    with fb.Session() as sess:
+        for wrong in (-count - 1, count):
+            with pytest.raises(fb.errors.InvalidArgumentError, match=r"axis|dimension"):
+                sess.run(found, {m: feeds[m], i: feeds[i], axis: wrong})
+
+
+def test_an_axis_of_each_element_is_a_loop() -> None:
+    m, axes = fb.constant(M), fb.constant([0, 1, -1])
+    with pytest.warns(fb.errors.NotVectorizedWarning, match="CumsumAt"):
+        found = fb.vectorized_map(lambda e: fb.cumsum(*e), (m, axes))
+    with fb.Session() as sess:
+        wanted = [part.cumsum(axis) for part, axis in zip(M, (0, 1, -1), strict=True)]
+        np.testing.assert_allclose(sess.run(found), wanted)
+
+
+def test_a_users_rule_is_used_along_a_tensor_if_it_says_so() -> None:
+    def define(type: str, **facts: Any) -> Any:
+        def build(batch: Any, op: fb.Operation, inputs: Any) -> Any:
+            axis = batch.shifted(op.attributes["axis"])
+            return batch.again(op, [inputs[0].tensor], axis=axis)
+
+        return fb.OpDef(
+            type,
+            "x: T -> y: T",
+            T=fb.FLOATS,
+            attributes={"by": 1, "axis": 0},
+            infer=lambda x, **_: x.shape,
+            kernel=lambda xp, x, by, axis: xp.roll(x, by, axis),
+            batching=Batching(build, **facts),
+            axis="axis",
+        )
+
+    axis = fb.placeholder(fb.int32, [])
+    one, other = define("OwnTurnAlong", takes_tensors=True), define("OwnTurnAlongNone")
+    found = [fb.vectorized_map(lambda m: one(m, 2, axis) + one(m, 1, -1), fb.constant(M))]
+    with pytest.warns(
+        fb.errors.NotVectorizedWarning, match="OwnTurnAlongNoneAt.*takes_tensors=True"
+    ):
+        found.append(
+            fb.vectorized_map(lambda m: other(m, 2, axis) + other(m, 1, -1), fb.constant(M))
+        )
+    with fb.Session() as sess:
+        for place in (0, -1):
+            wanted = np.roll(M, 2, place + 1 if place >= 0 else place) + np.roll(M, 1, -1)
+            for result in sess.run(found, {axis: place}):
+                np.testing.assert_array_equal(result, wanted)
 
 
 def test_variables_are_read_and_made_once() -> None:

@@ -152,13 +152,15 @@ def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlice
 
 def _gathered_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
     params, indices = inputs
-    axis, batch_dims = op.attributes["axis"] % params.rank, op.attributes["batch_dims"]
+    axis, batch_dims = op.attributes["axis"], op.attributes["batch_dims"]
+    for_all = batch.shifted(axis)
     if not batch_dims and not indices.is_each:
-        return batch.again(op, [params.tensor, indices.tensor], axis=axis + 1)
-    if not batch_dims and not params.is_each and not axis:
+        return batch.again(op, [params.tensor, indices.tensor], axis=for_all)
+    is_first = not isinstance(axis, Tensor) and axis % params.rank == 0
+    if not batch_dims and not params.is_each and is_first:
         return batch.again(op, [params.tensor, indices.tensor])
     both = [batch.spread(params), batch.spread(indices)]
-    return batch.again(op, both, axis=axis + 1, batch_dims=batch_dims + 1)
+    return batch.again(op, both, axis=for_all, batch_dims=batch_dims + 1)
 
 
 gather_op = OpDef(
@@ -173,7 +175,7 @@ gather_op = OpDef(
     keeps_finite=True,
     computes_shapes=True,
     axis="axis",
-    batching=Batching(_gathered_for_all, of_any),
+    batching=Batching(_gathered_for_all, of_any, takes_tensors=True),
     only_moves=True,
 )
 

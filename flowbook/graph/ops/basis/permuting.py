@@ -17,7 +17,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.basis.conjugation import conj_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor
-from flowbook.graph.ops.basis.shaping import check_vector, size_op
+from flowbook.graph.ops.basis.shaping import check_vector, reshape_op, size_op
 
 __all__ = ["invert_permutation", "transpose"]
 
@@ -89,6 +89,7 @@ def _transpose(xp: Any, a: Any, perm: tuple[int, ...] | None) -> Any:
 def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
     perm = op.attributes["perm"]
     if isinstance(perm, Tensor):
+        perm = reshape_op(perm, [-1])  # Of a vector it may be a scalar.
         perm = invert_permutation(perm % size_op(perm, out_type=perm.dtype))
     elif perm is not None:
         order = [p % len(perm) for p in perm]
@@ -97,10 +98,13 @@ def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 def _transposed_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Sequence[Tensor]:
-    rank, perm = inputs[0].rank, op.attributes["perm"]
+    perm = op.attributes["perm"]
     if perm is None:
-        perm = range(rank)[::-1]
-    return batch.again(op, [inputs[0].tensor], perm=(0, *[p % rank + 1 for p in perm]))
+        perm = range(inputs[0].rank)[::-1]
+    others = batch.shifted(perm)
+    is_known = not isinstance(others, Tensor)
+    perm = (0, *others) if is_known else batch.before(0, reshape_op(others, [-1]))
+    return batch.again(op, [inputs[0].tensor], perm=perm)
 
 
 transpose_op = OpDef(
@@ -114,7 +118,7 @@ transpose_op = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("a",),
     axes="perm",
-    batching=Batching(_transposed_for_all),
+    batching=Batching(_transposed_for_all, takes_tensors=True),
     only_moves=True,
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, axes_or_tensor
-from flowbook.graph.definition.batching import Batch, Batched, Batching, shifted
+from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -429,7 +429,7 @@ def _squeezed_for_all(batch: Batch, op: Operation, inputs: list[Batched]) -> Seq
     axis = op.attributes["axis"]
     if axis is None:
         axis = tuple([i for i, dim in enumerate(op.inputs[0].shape) if dim == 1])
-    return batch.again(op, [inputs[0].tensor], axis=shifted(axis))
+    return batch.again(op, [inputs[0].tensor], axis=batch.shifted(axis))
 
 
 squeeze_op = OpDef(
@@ -444,7 +444,7 @@ squeeze_op = OpDef(
     spreads_nonfinite=("input",),
     computes_shapes=True,
     axes="axis",
-    batching=Batching(_squeezed_for_all),
+    batching=Batching(_squeezed_for_all, takes_tensors=True),
     only_moves=True,
 )
 

@@ -139,20 +139,13 @@ def reduce_join(
 # Measuring and cutting
 
 
-def _check_unit(unit: str) -> None:
-    if unit not in ("BYTE", "UTF8_CHAR"):
-        raise InvalidArgumentError(f"the unit is 'BYTE' or 'UTF8_CHAR', not {unit!r}")
+_UNITS = ("BYTE", "UTF8_CHAR")
 
 
 def _characters(text: bytes) -> list[int]:
     """Where the characters of a text in UTF-8 begin, and where it ends."""
     # A byte 10xxxxxx continues a character.
     return [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80] + [len(text)]
-
-
-def _length_shape(input: Tensor, unit: str) -> Shape:
-    _check_unit(unit)
-    return input.shape
 
 
 def _length(xp: Any, input: Any, unit: str) -> Any:
@@ -165,8 +158,9 @@ length = OpDef(
     "StringLength",
     "input: string -> output: int32",
     attributes={"unit": "BYTE"},
+    choices={"unit": _UNITS},
     after_name=("unit",),
-    infer=_length_shape,
+    infer=same_as_input,
     kernel=_length,
     kinds=HOST,
     only_moves=True,
@@ -181,7 +175,6 @@ length = OpDef(
 
 
 def _part_shape(input: Tensor, pos: Tensor, count: Tensor, unit: str) -> Shape:
-    _check_unit(unit)
     return broadcast_shapes(input.shape, broadcast_shapes(pos.shape, count.shape))
 
 
@@ -207,6 +200,7 @@ substr = OpDef(
     "input: string, pos: I, len: I -> output: string",
     I=INDICES,
     attributes={"unit": "BYTE"},
+    choices={"unit": _UNITS},
     after_name=("unit",),
     infer=_part_shape,
     kernel=_substr,

@@ -26,7 +26,7 @@ def as_complex(x: Any) -> Any:
 )
 def test_gradients_of_complex_transforms(function: Any) -> None:
     for norm in ("backward", "forward", "ortho"):
-        check_complex_gradient(lambda x, norm=norm: function(x, norm), [WAVES])
+        check_complex_gradient(lambda x, norm=norm: function(x, norm=norm), [WAVES])
 
 
 @pytest.mark.parametrize(
