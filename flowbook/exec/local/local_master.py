@@ -237,7 +237,7 @@ class LocalMaster:
 
     def _moved_since(self, epoch: int, prepared: Prepared) -> Collection[ResourceKey]:
         """What a prepared signature uses and was put on another device in a later epoch."""
-        return self.stores.moved_since(epoch, (op.key for op in prepared.stateful))
+        return self.stores.moved_since(epoch, [op.key for op in prepared.stateful])
 
     def run_initializers(
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None
