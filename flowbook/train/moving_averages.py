@@ -130,7 +130,7 @@ class ExponentialMovingAverage:
                 corrected = self.zero_debias and not isinstance(item, Variable)
                 decay = self._decay(item)
                 moves.append(assign_moving_average(average, item, decay, corrected))
-            return group(*moves, name=scope)  # type: ignore[no-any-return]
+            return group(*moves, name=scope)
 
     def average(self, var: Variable | Tensor) -> Variable | None:
         """The variable that holds the average, or None if `apply` was not called for it.

@@ -6,7 +6,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.device_spec import DeviceSpec
 
 __all__ = ["Device"]
+
+Result = TypeVar("Result")
 
 
 class DeviceDescription(NamedTuple):
@@ -42,6 +44,13 @@ class Moment(Protocol):
 
     def ns(self) -> int:
         """In nanoseconds on the clock of `time.perf_counter_ns`; waits until it is there."""
+
+
+class Caller(Protocol):
+    """Calls a function with its arguments."""
+
+    def __call__(self, function: Callable[..., Result], arguments: Sequence[Any] = ()) -> Result:
+        """What it returns."""
 
 
 class Device(ABC):
@@ -73,7 +82,7 @@ class Device(ABC):
     # done when a kernel has been called.
     moment: Callable[[], Moment] | None = None
     # Calls a function that calls the device's kernels, with its arguments.
-    run: Callable[..., Any] = staticmethod(quietly)
+    run: Caller = staticmethod(quietly)
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
         self.spec = DeviceSpec(job="localhost", task=0).merge(DeviceSpec.parse(name))

@@ -9,7 +9,7 @@ CuPy in this process shares it, and `CUPY_GPU_MEMORY_LIMIT` bounds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     ResourceExhaustedError,
 )
+
+Result = TypeVar("Result")
 
 # The dtypes that CuPy computes with, and what is no array. It stores others, such as bfloat16, and
 # no more.
@@ -75,11 +77,12 @@ class Gpu(Device):
         """See `Device`: when the stream that computes is as far as it has been told."""
         return self._streams.moment()
 
-    def run(self, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Any:
+    def run(self, function: Callable[..., Result], arguments: Sequence[Any] = ()) -> Result:
         """Call a function that calls kernels: they run on the stream that computes."""
-        return quietly(self._within, (function, arguments))
+        found: Result = quietly(self._within, (function, arguments))
+        return found
 
-    def _within(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    def _within(self, function: Callable[..., Result], arguments: Sequence[Any]) -> Result:
         with self._streams.device, self._streams.compute:
             return function(*arguments)
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+Result = TypeVar("Result")
 
-def quietly(function: Callable[..., Any], arguments: Sequence[Any] = ()) -> Any:
+
+def quietly(function: Callable[..., Result], arguments: Sequence[Any] = ()) -> Result:
     """Call a function while NumPy does not warn of overflow, division by zero and the like."""
     return copy_context().run(_call, function, arguments)
 
 
-def _call(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+def _call(function: Callable[..., Result], arguments: Sequence[Any]) -> Result:
     _say_nothing(_nothing)
     return function(*arguments)
 

@@ -17,10 +17,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.exec.plan.failure import late
 from flowbook.graph.model.errors import DeadlineExceededError
+
+Result = TypeVar("Result")
 
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 LONGEST_WAIT = 0.25
@@ -70,8 +72,8 @@ def still_running(running: Sequence[str]) -> str:
 
 
 def call_until(
-    deadline: float, names: Sequence[str], function: Callable[..., Any], *arguments: Any
-) -> Any:
+    deadline: float, names: Sequence[str], function: Callable[..., Result], *arguments: Any
+) -> Result:
     """Call a function on a thread of its own; at the deadline nobody waits for it any longer.
 
     Args:
@@ -86,6 +88,7 @@ def call_until(
     thread = thread_of("flowbook step", _report, ended, function, arguments)
     try:
         thread.start()
+        found: Result
         found, error = _wait(ended, deadline, names)
     except BaseException as stopped:
         if names and not isinstance(stopped, Exception):

@@ -18,9 +18,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.exec.resources.random_state import keep_draws
+
+Result = TypeVar("Result")
 
 _Handler = Callable[[int, FrameType | None], Any]
 _NAMES = ("SIGINT", "SIGALRM", "SIGTERM", "SIGUSR1")  # Windows has not all of them.
@@ -39,7 +41,7 @@ class Acting:
         self._put_off: list[int] = []
         self._handlers: dict[int, _Handler] = {}
 
-    def around(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def around(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that is the step; what interrupts it meanwhile may be put off."""
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments)

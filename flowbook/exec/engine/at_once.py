@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from flowbook.exec.engine.acting import Acting
 from flowbook.exec.engine.code.statements import Mark
@@ -19,6 +19,8 @@ from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.resources.waiting import moving
 from flowbook.graph.definition.async_context import Claim
+
+Result = TypeVar("Result")
 
 
 class MustWait(Exception):
@@ -109,7 +111,7 @@ def _use() -> None:
     _given.get().use()
 
 
-def taking_back(acts: bool, function: Callable[..., Any], *arguments: Any) -> Any:
+def taking_back(acts: bool, function: Callable[..., Result], *arguments: Any) -> Result:
     """Call a function of such units; if one does not get what it asks for, all is taken back.
 
     If a unit fails on what was given, that has been used: who goes on gets what comes after it.
@@ -124,7 +126,9 @@ def taking_back(acts: bool, function: Callable[..., Any], *arguments: Any) -> An
     return given.around(*call) if acts else call[0](*call[1:])
 
 
-def _taking_back(given: _Given, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+def _taking_back(
+    given: _Given, function: Callable[..., Result], arguments: Sequence[Any]
+) -> Result:
     ways = given.ways
     token = _given.set(given)
     try:

@@ -36,7 +36,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from flowbook.exec.engine.acting import Acting
 from flowbook.exec.engine.async_call import AsyncCall
@@ -48,6 +48,8 @@ from flowbook.exec.resources.waiting import moving
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.ops.communicate.transfer import receive_op, send_op
+
+Result = TypeVar("Result")
 
 # A node of a program: its number, where those of all parts are counted.
 Node = int
@@ -249,13 +251,14 @@ class GivingBack(Acting):
         self._is_spent = False
         self._is_given_up = False
 
-    def during(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def during(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that runs the step; if it fails, what was not used is put back."""
-        if self.uses.are_any:
-            return self.around(self._during, function, arguments)
-        return self._during(function, arguments)
+        if not self.uses.are_any:
+            return self._during(function, arguments)
+        found: Result = self.around(self._during, function, arguments)
+        return found
 
-    def _during(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    def _during(self, function: Callable[..., Result], arguments: Sequence[Any]) -> Result:
         try:
             found = function(*arguments)
             self.settle()

@@ -19,7 +19,7 @@ from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,8 @@ from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
 from flowbook.graph.rewrite.layered import grown
+
+Result = TypeVar("Result")
 
 # What a step is called by, of many operations.
 _NAMED = 3
@@ -199,23 +201,23 @@ class Runner:
             if self._untried <= 0:
                 start = time.perf_counter()
                 with suppress(MustWait):
-                    return whole.inside(None, self._run_asking, feeds)  # type: ignore[no-any-return]
+                    return whole.inside(None, self._run_asking, feeds)
                 # So many steps take together what was in vain, at most, by not trying.
                 self._untried = int((time.perf_counter() - start) / _TO_WAIT)
             else:
                 self._untried -= 1
         # What may wait passes the gates later, when it comes to its first write.
         if whole.gates and not self._waits:
-            return whole.inside(deadline, whole.drawing, self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
+            return whole.inside(deadline, whole.drawing, self._run_whole, feeds, deadline)
         if whole.draws:
-            return whole.drawing(self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
+            return whole.drawing(self._run_whole, feeds, deadline)
         return self._run_whole(feeds, deadline)
 
     def _run_asking(self, feeds: Sequence[Any]) -> Sequence[Any]:
         """Run a step whose wishes come first; raises MustWait where one is not there."""
         assert self._asking is not None
         step, acts = self._asking
-        return taking_back(acts, self.whole.drawing, self._call, step, feeds)  # type: ignore[no-any-return]
+        return taking_back(acts, self.whole.drawing, self._call, step, feeds)
 
     @property
     def written(self) -> frozenset[str]:
@@ -249,7 +251,7 @@ class Runner:
         """Run a step whose kernels may take any time."""
         names: list[str] = []
         try:
-            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)
         except DeadlineExceededError as error:
             failed = StepFailed(Failure(error, -1, ()))
         raise failed
@@ -263,7 +265,7 @@ class Runner:
         """Run the whole step as generated code."""
         try:
             if self._gives_as_it_is:
-                return self._on_device(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+                return self._on_device(step.function, (*deadline, *feeds))
             given = map(_read_only, feeds) if self._has_users_kernels else feeds
             found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
             return self._device.fetch_all(found) if self._device.fetches_together else found
@@ -305,11 +307,11 @@ class Runner:
         with _reaching:
             self.stage = max(self.stage, stage)
 
-    def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+    def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
         """Run one step by the state machine, kernel by kernel: what a program means."""
         return self._execute(self._reference, feeds, deadline)
 
-    def run_checked(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+    def run_checked(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
         """Run one step kernel by kernel, those that wait for nothing one after the other.
 
         Loops and branches are written as code at once, with the same checks: a loop may run a
@@ -320,25 +322,27 @@ class Runner:
             step = self._generate(wary, with_deadline=deadline is not None)
             self._first_tally = step.tally  # The code itself may go.
             timed = () if deadline is None else (deadline,)
-            return list(self._call(step, feeds, *timed))
+            return self._call(step, feeds, *timed)
         if self._is_straight:
             return self._run_straight(self._segment, feeds, deadline)
         return self._execute(self._segments, feeds, deadline)
 
-    def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+    def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
         """Run one step region by region, with asynchronous kernels between them."""
         if self._is_straight:
             return self._run_straight(self._region, feeds, deadline)
         return self._execute(self._regions, feeds, deadline)
 
-    def _run_straight(self, unit: Unit, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
+    def _run_straight(
+        self, unit: Unit, feeds: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any]:
         """Run a step that is one unit, which gives what is fetched."""
         values = self._values(feeds, deadline)
         return self._given(self.fail_as_step(unit.run, values))
 
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
-    ) -> list[Any]:
+    ) -> Sequence[Any]:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits or self._is_routed else None
         parts = feeds[self._port].rendezvous.parts if self._port is not None else None
@@ -357,7 +361,7 @@ class Runner:
         self._keep_tally(structure, execution)
         return self._given([execution.values[value] for value in self._part.fetches])
 
-    def _given(self, values: Sequence[Any]) -> list[Any]:
+    def _given(self, values: Sequence[Any]) -> Sequence[Any]:
         """What a step returns, of the values that are fetched."""
         return self._brought([self._finished(value, place) for place, value in enumerate(values)])
 
@@ -484,7 +488,7 @@ class Runner:
             if node.sources[:1] == (operation,)
         )
 
-    def fail_as_step(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def fail_as_step(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call what runs kernels; what they raise fails the step."""
         try:
             return self._on_device(function, arguments)
@@ -513,11 +517,11 @@ class Runner:
             execution.account.show(self._producer(place))
         return found
 
-    def _brought(self, found: list[Any]) -> list[Any]:
+    def _brought(self, found: list[Any]) -> Sequence[Any]:
         """Fetched values in host memory, of a device that fetches them together."""
         if not self._device.fetches_together:
             return found
-        return self.fail_as_step(self._device.fetch_all, found)  # type: ignore[no-any-return]
+        return self.fail_as_step(self._device.fetch_all, found)
 
     def _finished(self, value: Any, place: int) -> Any:
         if value is DEAD:

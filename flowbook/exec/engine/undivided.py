@@ -7,10 +7,12 @@ step made again draws the same numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.exec.resources.gate import Gate, Passage
 from flowbook.exec.resources.random_state import Draws
+
+Result = TypeVar("Result")
 
 
 class Undivided:
@@ -38,7 +40,9 @@ class Undivided:
         """A step's way through the gates."""
         return Passage(self.gates, self._what, deadline)
 
-    def inside(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
+    def inside(
+        self, deadline: float | None, function: Callable[..., Result], *arguments: Any
+    ) -> Result:
         """Call a function that runs a step, or a part of one, inside of the gates."""
         if not self.gates:
             return function(*arguments)
@@ -46,7 +50,7 @@ class Undivided:
         call = passage.call_known if self._runs_users_code else passage.call
         return call(function, *arguments)
 
-    def drawing(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def drawing(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that runs a step; what it draws is taken back if it fails."""
         return Draws().during(function, *arguments) if self.draws else function(*arguments)
 

@@ -22,7 +22,7 @@ from functools import cache, cached_property, lru_cache, partial, wraps
 from itertools import accumulate
 from math import prod
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from flowbook.exec.devices.processors import processors
 from flowbook.exec.kernels.gemm_plan import Gemm
 from flowbook.graph.model.errors import InternalError
 from flowbook.graph.model.options import options
+
+Result = TypeVar("Result")
 
 # oneDNN's numbers for what is used here; those of its version 3 do not change.
 FORWARD, FORWARD_INFERENCE = 64, 96
@@ -140,7 +142,7 @@ class Library:
         handle.destroy = self.quick[f"dnnl_{kind}_destroy"]
         return handle
 
-    def limited(self, threads: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    def limited(self, threads: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function while OpenMP's limit, which is the calling thread's, is so many threads.
 
         Args:

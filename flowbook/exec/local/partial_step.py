@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from flowbook.exec.engine.runnable import Runnable, Step
 from flowbook.exec.plan.failure import Failure, StepFailed
@@ -11,6 +11,8 @@ from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.random_state import Draws
 from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
+
+Result = TypeVar("Result")
 
 
 class LocalPartialStep(Generic[Step]):
@@ -53,7 +55,7 @@ class LocalPartialStep(Generic[Step]):
         """The value of the fetch of that place; None if it is not there yet."""
         return self._called(self._runner.fetched, self._step, place)
 
-    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _called(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function of the step; its errors name the operation."""
         try:
             return function(*arguments)

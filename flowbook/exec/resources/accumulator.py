@@ -118,7 +118,7 @@ class Accumulator(WaitingResource):
 
     def result(self, sums: Sums, size: int) -> Sums:
         """What is given of gradients that were added up."""
-        return self.device.run(self._result, (sums, size))  # type: ignore[no-any-return]
+        return self.device.run(self._result, (sums, size))
 
     # What kinds differ in
 

@@ -17,9 +17,11 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.graph.model.errors import DeadlineExceededError, FailedPreconditionError
+
+Result = TypeVar("Result")
 
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 _LONGEST_WAIT = 0.25
@@ -178,7 +180,7 @@ class Passage:
         for gate in self._gates:
             gate.leave(self)
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function inside."""
         try:
             self.enter()
@@ -186,15 +188,16 @@ class Passage:
         finally:
             self.leave()
 
-    def call_known(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call_known(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function inside, and let pass what it runs in turn, as a Python function may."""
-        return self.around(self.call, function, *arguments)
+        found: Result = self.around(self.call, function, *arguments)
+        return found
 
-    def around(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def around(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that may go in, and let pass from then on what it runs in turn."""
         return copy_context().run(self._around, function, arguments)
 
-    def _around(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    def _around(self, function: Callable[..., Result], arguments: Sequence[Any]) -> Result:
         _steps.set((*_steps.get(), self))
         return function(*arguments)
 

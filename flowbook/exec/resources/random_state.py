@@ -15,7 +15,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from flowbook.exec.resources.kinds import Birth, makes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.touch import RANDOM_STATE
 from flowbook.graph.numerics.random import philox
+
+Result = TypeVar("Result")
 
 # The graph's seed where only the operation has one (as in TensorFlow 1).
 DEFAULT_GRAPH_SEED = 87654321
@@ -34,7 +36,7 @@ class Draws:
     def __init__(self) -> None:
         self._drawn: list[tuple[RandomState, philox.Counter, philox.Counter]] = []
 
-    def during(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def during(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that is the step, or a part of it.
 
         If it does not come to its end, nothing counts that was drawn in this call or before.
@@ -49,7 +51,7 @@ class Draws:
                 self._drawn.pop()
             raise
 
-    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def _call(self, function: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
         _draws.set(self._drawn)
         return function(*arguments)
 

@@ -78,7 +78,7 @@ def _convolved(
     shape = kernel_shape(size, channels_of(inputs, axis), filters)
     with inputs.graph.as_default(), name_scope(name or what):
         result = apply(inputs, made.kernel(shape, inputs.dtype))
-        return activated(made.with_bias(result, filters, data_format), activation)  # type: ignore[no-any-return]
+        return activated(made.with_bias(result, filters, data_format), activation)
 
 
 def _in_capitals(padding: Any) -> Any:

@@ -76,7 +76,7 @@ def dense(
     made = KernelAndBias(use_bias, **variables)
     kernel = made.kernel([channels_of(inputs), units], inputs.dtype)
     product = matmul(inputs, kernel) if len(inputs.shape) == 2 else tensordot(inputs, kernel, 1)
-    return activated(made.with_bias(product, units), activation)  # type: ignore[no-any-return]
+    return activated(made.with_bias(product, units), activation)
 
 
 @composed

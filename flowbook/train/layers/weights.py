@@ -20,7 +20,7 @@ from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer, glorot_uniform, zeros
 from flowbook.train.layers.regularizers import Regularizer, penalize
 
-Activation = Callable[[Any], Any]
+Activation = Callable[[Any], Tensor]
 # Of a variable's value the one that it is given in its place after each step of an optimizer.
 Constraint = Callable[[Tensor], Any]
 
@@ -232,6 +232,6 @@ def check_activation(activation: Any) -> None:
         )
 
 
-def activated(x: Tensor, activation: Activation | None) -> Any:
+def activated(x: Tensor, activation: Activation | None) -> Tensor:
     """The activation of a tensor; None is none."""
     return x if activation is None else activation(x)

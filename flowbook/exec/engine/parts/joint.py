@@ -99,8 +99,8 @@ class Joint:
         passage = whole.passage(deadline)
         run = self._run, feeds, deadline, passage
         if whole.gates:
-            return passage.around(whole.drawing, *run)  # type: ignore[no-any-return]
-        return whole.drawing(*run)  # type: ignore[no-any-return]
+            return passage.around(whole.drawing, *run)
+        return whole.drawing(*run)
 
     @cached_property
     def _uses(self) -> Uses | None:

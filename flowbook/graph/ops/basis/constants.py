@@ -314,7 +314,7 @@ no_op: OpDef[Operation] = OpDef(
 )
 
 
-def group(*inputs: Any, name: str | None = None) -> Any:
+def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that is done when all of the given ones are.
 
     Args:

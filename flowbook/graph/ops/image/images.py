@@ -99,7 +99,9 @@ def _not_negative(**numbers: Any) -> None:
             raise InvalidArgumentError(f"{name} is not negative: {number}")
 
 
-def _cropped(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: str | None) -> Any:
+def _cropped(
+    image: Tensor, top: Any, left: Any, height: Any, width: Any, name: str | None
+) -> Tensor:
     _not_negative(offset_height=top, offset_width=left, target_height=height, target_width=width)
     for start, size, side in zip((top, left), (height, width), _sides(image), strict=True):
         known = all(isinstance(n, int) for n in (start, size, side))
@@ -115,7 +117,7 @@ def _cropped(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: 
     return _reshaped(slice_of(image, begin, size), image, height, width, name)
 
 
-def _reshaped(part: Tensor, image: Tensor, height: Any, width: Any, name: str | None) -> Any:
+def _reshaped(part: Tensor, image: Tensor, height: Any, width: Any, name: str | None) -> Tensor:
     """A part or a padded whole of an image, with all that is known of its shape."""
     dims = image.shape.as_list()
     wanted = [*dims[:-3], height, width, dims[-1]]
@@ -124,7 +126,9 @@ def _reshaped(part: Tensor, image: Tensor, height: Any, width: Any, name: str | 
     return reshape(part, shape_argument(given), name=name)
 
 
-def _padded(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: str | None) -> Any:
+def _padded(
+    image: Tensor, top: Any, left: Any, height: Any, width: Any, name: str | None
+) -> Tensor:
     """With zeros around it; `height` and `width` are the results."""
     old = _sides(image)
     bottom, right = height - top - old[0], width - left - old[1]
@@ -168,7 +172,7 @@ def crop_to_bounding_box(
         _whole("target_height", target_height),
         _whole("target_width", target_width),
     )
-    return _cropped(image, top, left, height, width, name)  # type: ignore[no-any-return]
+    return _cropped(image, top, left, height, width, name)
 
 
 @composed
@@ -199,7 +203,7 @@ def pad_to_bounding_box(
         _whole("target_height", target_height),
         _whole("target_width", target_width),
     )
-    return _padded(image, top, left, height, width, name)  # type: ignore[no-any-return]
+    return _padded(image, top, left, height, width, name)
 
 
 @composed
@@ -221,7 +225,7 @@ def resize_image_with_crop_or_pad(
     height, width = (_least(n, old) for n, old in zip(wanted, _sides(image), strict=True))
     part = _cropped(image, top, left, height, width, None)
     above, before = (_most(n // 2, 0) for n in more)
-    return _padded(part, above, before, *wanted, name)  # type: ignore[no-any-return]
+    return _padded(part, above, before, *wanted, name)
 
 
 @composed
@@ -256,7 +260,7 @@ def resize_image_with_pad(
             raise InvalidArgumentError(f"the new size is positive, not {wanted[0]} x {wanted[1]}")
     height, width, top, left = _fitting(*_sides(image), *wanted)
     fitted = resize_images(image, shape_argument([height, width]), method, align_corners)
-    return _padded(fitted, top, left, *wanted, name)  # type: ignore[no-any-return]
+    return _padded(fitted, top, left, *wanted, name)
 
 
 def _fitting(*sides: Any) -> tuple[Any, Any, Any, Any]:
@@ -302,7 +306,7 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
         return identity(image, name=name)
     height, width = _sides(image)
     top, left = (_margin(side, float(central_fraction)) for side in (height, width))
-    return _cropped(image, top, left, height - 2 * top, width - 2 * left, name)  # type: ignore[no-any-return]
+    return _cropped(image, top, left, height - 2 * top, width - 2 * left, name)
 
 
 def _margin(side: Any, fraction: float) -> Any:

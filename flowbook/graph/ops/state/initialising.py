@@ -27,7 +27,7 @@ def variables_initializer(variables: Iterable[Variable], name: str = "init") -> 
     for variable in sorted(set(variables), key=lambda v: v.op.id):
         with variable.graph.as_default(), control_dependencies(None):
             assigned[variable.op] = _initializer_after(variable, assigned)
-    return group(*assigned.values(), name=name)  # type: ignore[no-any-return]
+    return group(*assigned.values(), name=name)
 
 
 def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operation]) -> Operation:
