@@ -2653,8 +2653,8 @@ CHANGES = (
         "v",
         (WINDOWS,),
     ),
-    Change("_public.py", "module.__dir__ = partial(list, names)", "pass", (MISFITS,)),
-    Change("_public.py", " if not hasattr(builtins, name)", "", (MISFITS,)),
+    Change("_public.py", "module.__dir__ = partial(list, names)", "pass", (PUBLIC,)),
+    Change("_public.py", " if not hasattr(builtins, name)", "", (PUBLIC,)),
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),

@@ -173,12 +173,12 @@ class Master(Protocol):
     def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
         """A signature made ready to run, its program rewritten by instruments."""
 
-    def keeps(self, prepared: Prepared) -> bool:
-        """Whether what stands behind a prepared signature is still there."""
-
     @property
     def drops(self) -> int:
-        """How many programs it has dropped, to make room or with what a cell redefined."""
+        """How many programs it has dropped, to make room or with what a cell redefined.
+
+        A handle may still be run, and holds memory: whoever has some lets go of them.
+        """
 
     def run(
         self,

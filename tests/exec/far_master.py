@@ -73,9 +73,6 @@ class FarMaster:
             self._prepared[key] = prepared
         return self._prepared[key]
 
-    def keeps(self, prepared: Prepared) -> bool:
-        return prepared in self._runners
-
     def run(
         self,
         prepared: Prepared,

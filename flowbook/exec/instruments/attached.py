@@ -146,7 +146,7 @@ class Tapped:
 
     def _prepared(self, plain: Prepared, due: tuple[Tap, ...]) -> Prepared:
         found = self._extended.get(due)
-        if found is None or not self._master.keeps(found):
+        if found is None:
             signature = plain.signature
             fetches = (*signature.fetches, *[t for tap in due for t in tap.tensors])
             found = self._extended[due] = self._master.prepare(

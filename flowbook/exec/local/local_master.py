@@ -179,10 +179,6 @@ class LocalMaster:
         overseer = Waits(prepared, self._feeding)
         return Runner(program, device, self._engine, is_late, begun, overseer)
 
-    def keeps(self, prepared: Prepared) -> bool:
-        """Whether what stands behind a prepared signature is still there."""
-        return prepared in self._programs.kept
-
     # Running
 
     def run(

@@ -106,14 +106,12 @@ class Calls:
             self._feeds.clear()
 
     def _forget_dropped(self) -> None:
-        """Forget what runs what the master has let go of."""
-        if self._drops == self._master.drops:
-            return
-        with self._lock:
-            self._drops = self._master.drops
-            self.known = {
-                key: call for key, call in self.known.items() if self._master.keeps(call.prepared)
-            }
+        """Forget all calls if the master has let go of what some of them run."""
+        drops = self._master.drops
+        if self._drops != drops:
+            with self._lock:
+                self._drops = drops
+                self.known.clear()
 
     def close(self) -> None:
         """Forget everything, and remember nothing any more."""
