@@ -118,6 +118,8 @@ def table_html(table: Table, title: str | None = None) -> str:
 
 def _cell(tag: str, is_number: bool, html: str) -> str:
     scope = ' scope="col"' if tag == "th" else ""
+    # A number stays with its unit; a long name gives way, between the scopes that it is in.
+    html = html.replace(" ", "&nbsp;") if is_number else html.replace("/", "/<wbr>")
     return f'<{tag}{scope} style="text-align:{"right" if is_number else "left"}">{html}</{tag}>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flowbook as fb
 from flowbook.exec.report import Report, Table, in_bytes, scaled
-from flowbook.widgets.tables import report_html
+from flowbook.widgets.tables import report_html, table_html
 from tests.explain.models import classifier
 
 
@@ -40,3 +40,9 @@ def test_hostile_text_is_text() -> None:
     for tag in ("<script>", "<b>", "<img>", "</p></p>"):
         assert tag not in html
     assert "&nbsp;&nbsp;&lt;img&gt;" in html
+
+
+def test_a_number_stays_with_its_unit_and_a_long_name_gives_way() -> None:
+    html = table_html(Table("", ("in a/b c", "of a d"), [("a/b c", "3.0 us")], (), (1,)))
+    for shown in (">in a/<wbr>b c<", ">of&nbsp;a&nbsp;d<", ">a/<wbr>b c<", ">3.0&nbsp;us<"):
+        assert shown in html
