@@ -217,19 +217,25 @@ class LocalMaster:
                 error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
             # Outside of the handler: what is raised there keeps all that the step had.
             try:
-                if error is None or self._moved_since(epoch, prepared):
-                    meanwhile = "was put on another device"
-                elif initializes and self._initialisation.may_be_outdated(error, epoch):
-                    meanwhile = "lost its value"
-                else:
+                meanwhile = self._meanwhile(prepared, epoch, error, initializes)
+                if meanwhile is None:
+                    assert error is not None
                     raise error from cause
                 if any(op.op_def.access not in (None, Access.READ) for op in prepared.operations):
-                    raise AbortedError(
-                        f"what the step uses {meanwhile} while it was under way",
-                        hint="run it again, if what it has done may be done twice",
-                    ) from error
+                    hint = "run it again, if what it has done may be done twice"
+                    raise _overtaken(meanwhile, hint) from error
             finally:
                 del error, cause  # They hold this frame.
+
+    def _meanwhile(
+        self, prepared: Prepared, epoch: int, error: OpError | None, initializes: bool = True
+    ) -> str | None:
+        """What has become of what a step uses since an epoch, if that may be why it failed."""
+        if error is None or self._moved_since(epoch, prepared):
+            return "was put on another device"
+        if initializes and self._initialisation.may_be_outdated(error, epoch):
+            return "lost its value"
+        return None
 
     def _moved_since(self, epoch: int, prepared: Prepared) -> Collection[ResourceKey]:
         """What a prepared signature uses and was put on another device in a later epoch."""
@@ -250,8 +256,14 @@ class LocalMaster:
 
     def begin(self, prepared: Prepared) -> LocalPartialStep[Any]:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
-        prepared, kept, _ = self._initialized(prepared, (), None)
-        return LocalPartialStep(prepared, kept.runner, self.error_of)
+        prepared, kept, epoch = self._initialized(prepared, (), None)
+
+        def error_of(failure: Failure) -> OpError:
+            error = self.error_of(failure, prepared)
+            meanwhile = self._meanwhile(prepared, epoch, error)
+            return error if meanwhile is None else _overtaken(meanwhile, "begin it again")
+
+        return LocalPartialStep(prepared, kept.runner, error_of)
 
     def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
         """The error of a failed step; one that had no memory left lists who holds it."""
@@ -310,6 +322,11 @@ class LocalMaster:
             self._programs.clear()
             self.stores.close()
             self.graph.values.let_go(self)
+
+
+def _overtaken(meanwhile: str, hint: str) -> AbortedError:
+    """The error of a step that failed of what has become of what it uses."""
+    return AbortedError(f"what the step uses {meanwhile} while it was under way", hint=hint)
 
 
 def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepared:

@@ -22,7 +22,7 @@ class LocalPartialStep(Generic[Step]):
         self,
         prepared: Prepared,
         runner: Runnable[Step],
-        error_of: Callable[[Failure, Prepared], OpError],
+        error_of: Callable[[Failure], OpError],
     ) -> None:
         self._prepared = prepared
         self._error_of = error_of
@@ -60,7 +60,7 @@ class LocalPartialStep(Generic[Step]):
         try:
             return function(*arguments)
         except StepFailed as failed:
-            error, cause = self._error_of(failed.failure, self._prepared), failed.__cause__
+            error, cause = self._error_of(failed.failure), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
             raise error from cause

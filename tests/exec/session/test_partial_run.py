@@ -411,3 +411,22 @@ def test_what_its_loops_did_is_told(devices):
         step = sess.partial_run([more], [n])
         assert step.run(more, {n: 5}) == 10
         assert sess.trips == {"count": 5}
+
+
+@pytest.mark.parametrize("automatic", [True, False])
+def test_a_reset_in_between_is_told_as_that(automatic, x):
+    value = fb.Variable(2.0, name="V")
+    product = value * x
+    with fb.Session(auto_initialize=automatic) as sess:
+        sess.run(value.initializer)
+        for _ in range(2):
+            step = sess.partial_run([product], [x])
+            sess.reset()
+            told = "lost its value while it was under way" if automatic else "uninitialized value"
+            with pytest.raises(fb.errors.OpError, match=told) as caught:
+                step.run(product, {x: 1.0})
+            assert (type(caught.value) is fb.errors.AbortedError) == automatic
+            with pytest.raises(fb.errors.FailedPreconditionError, match="ended: an error"):
+                step.run(product)
+            sess.run(value.initializer)
+            assert sess.run(product, {x: 1.0}) == 2.0
