@@ -59,7 +59,7 @@ docs: .venv/dev.stamp
 # Generated code refuses a protobuf older than its generator: this one is as old as pyproject.toml's.
 proto: .venv/proto.stamp
 	.venv/proto/bin/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
+		flowbook/graph/numerics/formats/example.proto flowbook/graph/storing/graph.proto \
 		flowbook/exec/plan/program.proto flowbook/tensorflow/messages.proto
 
 # The live views, what draws graphs, and JupyterLab's extension. Without npm a notebook shows text

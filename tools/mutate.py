@@ -248,12 +248,17 @@ CHANGES = (
         (READERS,),
     ),
     Change(
-        "graph/numerics/array_files.py",
+        "graph/numerics/formats/array_files.py",
         "range(start, whole.num_row_groups)",
         "range(whole.num_row_groups)",
         (ARRAY_READERS,),
     ),
-    Change("graph/numerics/array_files.py", "archive.infolist()[start:]", "[]", (ARRAY_READERS,)),
+    Change(
+        "graph/numerics/formats/array_files.py",
+        "archive.infolist()[start:]",
+        "[]",
+        (ARRAY_READERS,),
+    ),
     Change(
         "exec/local/session_state.py",
         "        self._start_over(holding)\n        for resource",
@@ -362,7 +367,7 @@ CHANGES = (
         (GATES,),
     ),
     Change(
-        "exec/engine/undivided.py",
+        "exec/engine/atomic/undivided.py",
         "Draws().during(function, *arguments) if self.draws else function(*arguments)",
         "function(*arguments)",
         ("exec/state/test_random.py",),
@@ -417,30 +422,49 @@ CHANGES = (
         "exec/resources/reader.py", "progress, _unsettled(progress.held)", "progress, ()", (MOVING,)
     ),
     Change("exec/resources/reader.py", "        self._reader.put_back(self)\n", "", (READERS,)),
-    Change("exec/engine/at_once.py", "self.put is not None and", "False and", (MOVING,)),
+    Change("exec/engine/atomic/at_once.py", "self.put is not None and", "False and", (MOVING,)),
     Change(
         "exec/engine/async_call.py", "any(put.has_done for put in self._led)", "False", (MOVING,)
     ),
     Change("exec/engine/async_call.py", "self._has_done = self.has_done", "pass", (GIVING_BACK,)),
-    Change("exec/engine/at_once.py", "if ways[-1]() is False", "if True", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "if ways[-1]() is False", "if ways[-1]() is None", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "if not given.is_refused and", "if False and", (GIVING_BACK,)),
-    Change("exec/engine/at_once.py", " and not is_interruption(error)", "", (ACTING,)),
-    Change("exec/engine/at_once.py", "given.use()\n        return", "return", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "self.settle()", "self.is_over = True", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "if node.type == send_op.key", "if False", (GIVING_BACK,)),
-    Change("exec/engine/giving_back.py", "reverse=True", "reverse=False", (GIVING_BACK,)),
+    Change("exec/engine/atomic/at_once.py", "if ways[-1]() is False", "if True", (AT_ONCE,)),
     Change(
-        "exec/engine/giving_back.py",
+        "exec/engine/atomic/at_once.py",
+        "if ways[-1]() is False",
+        "if ways[-1]() is None",
+        (AT_ONCE,),
+    ),
+    Change("exec/engine/atomic/at_once.py", "any(unit.acts for", "any(False for", (AT_ONCE,)),
+    Change(
+        "exec/engine/atomic/at_once.py",
+        "if not given.is_refused and",
+        "if False and",
+        (GIVING_BACK,),
+    ),
+    Change("exec/engine/atomic/at_once.py", " and not is_interruption(error)", "", (ACTING,)),
+    Change(
+        "exec/engine/atomic/at_once.py", "given.use()\n        return", "return", (GIVING_BACK,)
+    ),
+    Change(
+        "exec/engine/atomic/giving_back.py", "self.settle()", "self.is_over = True", (GIVING_BACK,)
+    ),
+    Change("exec/engine/atomic/giving_back.py", " or not units[other].acts", "", (GIVING_BACK,)),
+    Change("exec/engine/atomic/giving_back.py", "taken < used or ", "", (GIVING_BACK,)),
+    Change("exec/engine/atomic/giving_back.py", " and self.in_turn", "", (GIVING_BACK,)),
+    Change(
+        "exec/engine/atomic/giving_back.py",
+        "if node.type == send_op.key",
+        "if False",
+        (GIVING_BACK,),
+    ),
+    Change("exec/engine/atomic/giving_back.py", "reverse=True", "reverse=False", (GIVING_BACK,)),
+    Change(
+        "exec/engine/atomic/giving_back.py",
         "            call.finish()\n",
         "            pass\n",
         (GIVING_BACK,),
     ),
-    Change("exec/engine/giving_back.py", "if place in behind]", "if False]", (GIVING_BACK,)),
+    Change("exec/engine/atomic/giving_back.py", "if place in behind]", "if False]", (GIVING_BACK,)),
     Change("exec/engine/executor.py", " and not is_late", "", (GIVING_BACK,)),
     Change(
         "exec/engine/executor.py",
@@ -455,7 +479,9 @@ CHANGES = (
         ("exec/engine/test_released.py",),
     ),
     Change("exec/resources/queue.py", "< self._count", "< 0", (GIVING_BACK,)),
-    Change("exec/engine/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)),
+    Change(
+        "exec/engine/atomic/at_once.py", "all(unit.takes for unit in earlier)", "True", (AT_ONCE,)
+    ),
     Change(
         "exec/engine/runner.py",
         "self._untried = int((time.perf_counter() - start) / _TO_WAIT)",
@@ -490,13 +516,20 @@ CHANGES = (
     Change("graph/ops/text/csv_records.py", "len({*map(len, rows)}) != 1", "not rows", (CSV,)),
     Change("graph/ops/text/csv_records.py", "b'\"' in together", "False", (CSV,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
-    Change("exec/engine/acting.py", "self._put_off.append(number)", "pass", (ACTING,)),
-    Change("exec/engine/acting.py", '"SIGINT", "SIGALRM"', '"SIGINT"', (ACTING,)),
-    Change("exec/engine/acting.py", "                _set(heard)  # An", "# An", (GIVING_BACK,)),
-    Change("exec/engine/acting.py", "sys._getframe()", "None", (ACTING,)),
-    Change("exec/engine/acting.py", "            keep_draws()  #", "            #", (ACTING,)),
+    Change("exec/engine/atomic/acting.py", "self._put_off.append(number)", "pass", (ACTING,)),
+    Change("exec/engine/atomic/acting.py", '"SIGINT", "SIGALRM"', '"SIGINT"', (ACTING,)),
     Change(
-        "exec/engine/acting.py", "under_way and number not in self._put_off", "under_way", (ACTING,)
+        "exec/engine/atomic/acting.py", "                _set(heard)  # An", "# An", (GIVING_BACK,)
+    ),
+    Change("exec/engine/atomic/acting.py", "sys._getframe()", "None", (ACTING,)),
+    Change(
+        "exec/engine/atomic/acting.py", "            keep_draws()  #", "            #", (ACTING,)
+    ),
+    Change(
+        "exec/engine/atomic/acting.py",
+        "under_way and number not in self._put_off",
+        "under_way",
+        (ACTING,),
     ),
     Change(
         "exec/engine/executor.py",
@@ -570,7 +603,12 @@ CHANGES = (
         (VIEWS_OF_QUEUES,),
     ),
     Change("exec/engine/code/marking.py", "and not is_marked", "and False", (ACTING,)),
-    Change("exec/engine/giving_back.py", "or not using.giving.is_under_way", "or True", (ACTING,)),
+    Change(
+        "exec/engine/atomic/giving_back.py",
+        "or not using.giving.is_under_way",
+        "or True",
+        (ACTING,),
+    ),
     Change("exec/engine/executor.py", "return not is_acting and time", "return time", (ACTING,)),
     Change("exec/engine/runner.py", "        keep_draws()  #", "        #", (ACTING,)),
     Change(
@@ -706,7 +744,7 @@ CHANGES = (
         (ARRAY_READERS,),
     ),
     Change(
-        "graph/numerics/array_files.py",
+        "graph/numerics/formats/array_files.py",
         "c.dictionary_page_offset or c.data_page_offset for",
         "c.data_page_offset for",
         (ARRAY_READERS,),
@@ -742,13 +780,13 @@ CHANGES = (
         ("train/input/test_batches.py",),
     ),
     Change(
-        "exec/engine/at_once.py",
+        "exec/engine/atomic/at_once.py",
         "    question.release()\n",
         "",
         ("exec/engine/test_released.py",),
     ),
     Change(
-        "exec/engine/at_once.py",
+        "exec/engine/atomic/at_once.py",
         "        given.put = None\n",
         "",
         ("exec/engine/test_released.py",),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.dtypes import widened
-from flowbook.graph.numerics.image_codecs import encode_png
+from flowbook.graph.numerics.formats.image_codecs import encode_png
 from flowbook.graph.numerics.tensor_text import text_of
 
 MOST_BINS = 40

@@ -12,7 +12,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.instruments.summaries.event import Image, Summary
-from flowbook.graph.numerics.image_codecs import encode_png
+from flowbook.graph.numerics.formats.image_codecs import encode_png
 from tests.browser.lab import ROOT, Lab, Notebook
 from tests.need import requires
 
@@ -25,7 +25,7 @@ HISTORY = """
 import math, pathlib, time
 import flowbook as fb, numpy as np
 from flowbook.exec.instruments.summaries.event import Histogram, Image, Summary
-from flowbook.graph.numerics.image_codecs import encode_png
+from flowbook.graph.numerics.formats.image_codecs import encode_png
 def put(history, run, tag, value, step, kind="scalar"):
     history.add([Summary(run, tag, kind, step, 1.7e9 + 60 * step, value)])
 def wait_for(name):

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from flowbook.exec.engine.atomic.giving_back import begin_acting, may_stop, pause_acting
 from flowbook.exec.engine.code.lowering import lowered
 from flowbook.exec.engine.code.marking import marked
 from flowbook.exec.engine.code.setting import Setting
-from flowbook.exec.engine.giving_back import begin_acting, may_stop, pause_acting
 from flowbook.exec.engine.regions import Place, find_regions, places_of, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.structure import Frame, Structure

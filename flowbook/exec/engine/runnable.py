@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from flowbook.exec.engine.atomic.undivided import Undivided
 from flowbook.exec.engine.runner import Stage
-from flowbook.exec.engine.undivided import Undivided
 
 
 class Begun(Protocol):

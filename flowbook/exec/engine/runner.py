@@ -26,7 +26,9 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.abandoned import call_until
 from flowbook.exec.engine.async_call import Reports
-from flowbook.exec.engine.at_once import MustWait, asking_first, taking_back
+from flowbook.exec.engine.atomic.at_once import MustWait, asking_first, taking_back
+from flowbook.exec.engine.atomic.giving_back import Account, GivingBack, Use, Uses, uses_of
+from flowbook.exec.engine.atomic.undivided import FREE, Undivided
 from flowbook.exec.engine.bind import NOTHING, Bound, bind
 from flowbook.exec.engine.code.finishing import FINISHER_OF, finisher
 from flowbook.exec.engine.code.generate import Generated, whole_step
@@ -37,13 +39,11 @@ from flowbook.exec.engine.code.tally import Tally, run_number
 from flowbook.exec.engine.diagnosis import diagnosed
 from flowbook.exec.engine.engine import Engine
 from flowbook.exec.engine.executor import Execution
-from flowbook.exec.engine.giving_back import Account, GivingBack, Use, Uses, uses_of
 from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.run_errors import as_op_error, cause_of, unlike_shapes
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.structure import Frame, Structure
-from flowbook.exec.engine.undivided import FREE, Undivided
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from flowbook.exec.files.framing import framed
 from flowbook.exec.files.opening import SKIPPING, damaged, opened, read_all, skip
 from flowbook.graph.model.errors import DataLossError, NotFoundError
-from flowbook.graph.numerics import array_files as arrays
+from flowbook.graph.numerics.formats import array_files as arrays
 
 Place = tuple[int, ...]
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine import at_once, executor, giving_back
+from flowbook.exec.engine import executor
+from flowbook.exec.engine.atomic import at_once, giving_back
 from flowbook.exec.local import session_state
 from flowbook.exec.resources.queue_kinds import SavedQueue
 from tests.graph.ops.queues.waiting import Waiting, begun, steps_that_wait

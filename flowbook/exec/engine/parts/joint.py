@@ -19,14 +19,14 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.abandoned import LONGEST_WAIT
+from flowbook.exec.engine.atomic.giving_back import GivingBack, Uses, take, uses_of
+from flowbook.exec.engine.atomic.undivided import Undivided
 from flowbook.exec.engine.engine import Engine
-from flowbook.exec.engine.giving_back import GivingBack, Uses, take, uses_of
 from flowbook.exec.engine.overseer import Overseer
 from flowbook.exec.engine.parts.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.parts.threads import begin
 from flowbook.exec.engine.parts.turns import Turns
 from flowbook.exec.engine.runner import Runner, Stage, check_end
-from flowbook.exec.engine.undivided import Undivided
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.program import Program

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.giving_back import GivingBack
+from flowbook.exec.engine.atomic.giving_back import GivingBack
 from flowbook.exec.engine.under_way import Parts
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import LoopPlace

@@ -9,7 +9,7 @@ import numpy as np
 
 from flowbook.exec.instruments.summaries.event import Histogram, Image
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.numerics.image_codecs import encode_png
+from flowbook.graph.numerics.formats.image_codecs import encode_png
 
 _Read = list[tuple[str, str, Any]]
 

@@ -14,7 +14,7 @@ from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, string,
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics import image_codecs
+from flowbook.graph.numerics.formats import image_codecs
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.basis.padding import slice as slice_of

@@ -11,7 +11,7 @@ from flowbook.graph.model.dtypes import int32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics import image_codecs
+from flowbook.graph.numerics.formats import image_codecs
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.colours import convert_image_dtype

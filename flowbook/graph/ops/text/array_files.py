@@ -12,7 +12,7 @@ from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.array_files import npy_array, npz_arrays, parquet_columns
+from flowbook.graph.numerics.formats.array_files import npy_array, npz_arrays, parquet_columns
 
 __all__ = ["decode_npy", "decode_npz", "decode_parquet"]
 

@@ -16,7 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, 
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.whole_numbers import as_whole
-from flowbook.graph.numerics.examples import example_of
+from flowbook.graph.numerics.formats.examples import example_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor

@@ -15,7 +15,7 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import (
+from flowbook.graph.numerics.formats.examples import (
     feature_lists_of,
     features_of,
     lacking,

@@ -13,7 +13,7 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import features_of, lacking, rows_as_sparse, values_of
+from flowbook.graph.numerics.formats.examples import features_of, lacking, rows_as_sparse, values_of
 
 # A `SparseFeature` as an attribute: the features of the places, that of the values, the sizes, and
 # whether the places are sorted.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import sequence_example_of
+from flowbook.graph.numerics.formats.examples import sequence_example_of
 from flowbook.graph.ops.text.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,

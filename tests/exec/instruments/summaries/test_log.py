@@ -43,7 +43,7 @@ def accumulated(path: Path) -> Any:
 
 
 def test_tensorboard_reads_back_all_of_it(tmp_path: Path) -> None:
-    from flowbook.graph.numerics.image_codecs import decode
+    from flowbook.graph.numerics.formats.image_codecs import decode
 
     graph = fb.Graph()
     with graph.as_default():

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import flowbook as fb
-from flowbook.graph.numerics import png16
+from flowbook.graph.numerics.formats import png16
 from tests.interpreter import evaluate
 
 image = fb.image

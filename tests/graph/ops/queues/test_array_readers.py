@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph.numerics.array_files import parquet_row_groups
+from flowbook.graph.numerics.formats.array_files import parquet_row_groups
 from tests.need import requires
 
 

@@ -38,8 +38,8 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from flowbook.exec.engine.acting import Acting
 from flowbook.exec.engine.async_call import AsyncCall
+from flowbook.exec.engine.atomic.acting import Acting
 from flowbook.exec.engine.step import Iteration
 from flowbook.exec.engine.under_way import session_closed
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit, Values

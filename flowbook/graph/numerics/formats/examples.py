@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.numerics.example_pb2 import Example, SequenceExample
+from flowbook.graph.numerics.formats.example_pb2 import Example, SequenceExample
 
 # Which list of a feature holds the values of an array, and what such values are called.
 _LISTS = {

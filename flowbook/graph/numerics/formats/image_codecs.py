@@ -1,7 +1,7 @@
 """Images in the encodings of files, from and to arrays: the one module that knows Pillow.
 
 It is imported on first use. Of 16 bits per channel it reads grey images only; for the others see
-`flowbook/graph/numerics/png16.py`.
+`flowbook/graph/numerics/formats/png16.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.numerics import png16
+from flowbook.graph.numerics.formats import png16
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 

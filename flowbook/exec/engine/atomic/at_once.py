@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from flowbook.exec.engine.acting import Acting
+from flowbook.exec.engine.atomic.acting import Acting
 from flowbook.exec.engine.code.statements import Mark
 from flowbook.exec.engine.units import AsyncKernel, Kernel, Unit
 from flowbook.exec.interruptions import is_interruption

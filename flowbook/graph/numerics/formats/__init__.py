@@ -1,0 +1,1 @@
+"""What is in the bytes of files: arrays, images, records of features."""
