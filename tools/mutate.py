@@ -51,6 +51,7 @@ class Change:
 
 GPU = "exec/devices/test_gpu.py"
 MISFITS = "graph/definition/test_public.py"
+CHOICES = "graph/definition/test_choices.py"
 SLIPS = "cells/test_tracebacks.py"
 TF_FUNCTIONS = "tensorflow/test_functions.py"
 CUDNN = "exec/kernels/cuda/test_cudnn.py"
@@ -4178,15 +4179,60 @@ CHANGES = (
     Change("graph/definition/op_def.py", "if not isinstance(placed, str):", "if True:", (MISFITS,)),
     Change(
         "graph/definition/op_def.py",
-        "            if name in self.choices:",
-        "            if self.is_builtin and name in self.choices:",
+        "        if name in self.choices:",
+        "        if self.is_builtin and name in self.choices:",
         ("graph/definition/test_op_def.py",),
     ),
     Change(
         "graph/definition/soundness.py",
-        "check_choice(name, default, op_def.choices[name])",
+        "check_choice(name, default, admitted)",
         "pass",
         ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/soundness.py",
+        "isinstance(c, str | None) for c in admitted",
+        "True for _ in admitted",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "            self._check_value(name, value)",
+        "            pass",
+        (CHOICES,),
+    ),
+    Change(
+        "graph/definition/op_def.py", "wrong.at(self.type, sites.capture())", "pass", (CHOICES,)
+    ),
+    Change(
+        "graph/model/attributes.py",
+        "isinstance(value, str | None) and value in known",
+        "value in known",
+        (CHOICES,),
+    ),
+    Change("graph/model/attributes.py", "if c and c.lower() == text", "if c == text", (CHOICES,)),
+    Change("graph/ops/basis/padding.py", '("CONSTANT", *_MIRRORS)', "_MIRRORS", (CHOICES,)),
+    Change("graph/ops/image/files.py", 'choices={"format": tuple(_CHANNELS)},', "", (CHOICES,)),
+    Change("graph/ops/linalg/tensordot.py", 'choices={"of": ("a", "b")},', "", (CHOICES,)),
+    Change("graph/ops/outside/printing.py", 'choices={"stream": _STREAMS},', "", (CHOICES,)),
+    Change(
+        "graph/ops/queues/readers.py", 'choices["compression"] = COMPRESSIONS', "pass", (CHOICES,)
+    ),
+    Change(
+        "graph/ops/queues/readers.py", "*filter(None, COMPRESSIONS)", "*COMPRESSIONS", (CHOICES,)
+    ),
+    Change("graph/ops/queues/waiting_ops.py", "choices=choices or {},", "", (CHOICES,)),
+    Change(
+        "graph/ops/signal/cosines.py",
+        '(None, "ortho")',
+        '(None, "ortho", "backward")',
+        ("graph/ops/signal/test_fourier.py",),
+    ),
+    Change(
+        "graph/ops/windows/windows.py",
+        'check_choice("padding", padding, PADDINGS)',
+        "pass",
+        (CHOICES,),
     ),
     Change(
         "graph/definition/run_axes.py",

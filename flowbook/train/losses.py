@@ -13,6 +13,7 @@ from typing import Any
 from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -115,9 +116,7 @@ def compute_weighted_loss(
     1.5
     """
     losses = _floating(losses)
-    if reduction != Reduction.NONE and reduction not in _DIVISORS:
-        known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
-        raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
+    check_choice("reduction", reduction, (Reduction.NONE, *_DIVISORS))
     wide = float32 if losses.dtype.size < 4 else losses.dtype
     values, weights = cast(losses, wide), cast(_checked_weights(losses, weights), wide)
     if weights.shape.rank != 0:

@@ -16,6 +16,7 @@ import numpy as np
 from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.descriptions import arguments_as
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float32, float64, int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -427,9 +428,6 @@ def recall_at_thresholds(
     return _metric(div_no_nan, true_positives=yes, positives=all_yes)
 
 
-_CURVES = ("ROC", "PR")
-
-
 @composed
 def auc(
     labels: Any,
@@ -462,8 +460,7 @@ def auc(
     ...     print(f"{sess.run(area.update):.2f}")
     0.75
     """
-    if curve not in _CURVES:
-        raise InvalidArgumentError(f"curve is {' or '.join(map(repr, _CURVES))}, not {curve!r}")
+    check_choice("curve", curve, ("ROC", "PR"))
     if num_thresholds < 2:
         raise InvalidArgumentError(f"num_thresholds is at least 2, not {num_thresholds!r}")
     thresholds = np.linspace(0.0, 1.0, num_thresholds)

@@ -24,9 +24,6 @@ from flowbook.graph.model.errors import (
     UnimplementedError,
 )
 
-# What a file may be compressed with; the empty name stands for nothing.
-COMPRESSIONS = ("", "gzip", "zlib")
-
 # Where who reads may leave out what is damaged.
 SKIPPING = "skip_damaged=True leaves out what is damaged"
 
@@ -40,7 +37,7 @@ def opened(path: str, compression: str = "", hint: str | None = None) -> Iterato
 
     Args:
         path: a path, or a URL that fsspec knows.
-        compression: one of `COMPRESSIONS`.
+        compression: "gzip" or "zlib"; "" if it is not compressed.
         hint: what to do where what is compressed is damaged.
 
     Raises:

@@ -84,7 +84,7 @@ _WITHOUT_GRADIENTS = (dtypes.bool, dtypes.string)
 
 _NONE: Mapping[int, int] = MappingProxyType({})
 
-_NO_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+_NO_CHOICES: Mapping[str, tuple[str | None, ...]] = MappingProxyType({})
 
 # The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
 HOST = ("cpu",)
@@ -131,7 +131,8 @@ class OpDef(Generic[Built]):
             `IndexedSlices`; otherwise it gets tensors.
         attributes: default values by name; REQUIRED where there is none.
         choices: by names of attributes the strings of which each of them is one, such as
-            `{"norm": ("backward", "forward")}`; others are refused.
+            `{"norm": ("backward", "forward")}`; others are refused, also where a graph is read.
+            None is among them where it may be none.
         after_name: those attributes whose places are behind that of the operation's name.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
@@ -233,7 +234,7 @@ class OpDef(Generic[Built]):
         grad: Callable[..., Any] | None = None,
         grad_takes_slices: bool = False,
         attributes: Mapping[str, Any] | None = None,
-        choices: Mapping[str, tuple[str, ...]] = _NO_CHOICES,
+        choices: Mapping[str, tuple[str | None, ...]] = _NO_CHOICES,
         after_name: tuple[str, ...] = (),
         kinds: tuple[str, ...] | None = None,
         host_args: tuple[str, ...] = (),
@@ -537,7 +538,11 @@ class OpDef(Generic[Built]):
             if key in given:
                 if type(value) not in PLAIN_TYPES:
                     attributes[key] = self._fixed(key, value)
-                self._check_value(key, value)
+                try:
+                    self._check_value(key, value)
+                except OpError as wrong:
+                    wrong.at(self.type, sites.capture())
+                    raise without_internal_frames(wrong) from None
         return tuple(given[a.name] for a in self.inputs), attributes, name
 
     def _meant(self, given: Mapping[Any, Any]) -> str | None:
@@ -556,13 +561,10 @@ class OpDef(Generic[Built]):
             raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
     def _check_value(self, name: str, value: Any) -> None:
-        try:
-            if self.is_builtin:  # A user's kernel may take one thing or another.
-                check_alike(name, value, self.attributes[name])
-            if name in self.choices:
-                check_choice(name, value, self.choices[name])
-        except OpError as error:
-            raise without_internal_frames(error.at(self.type, sites.capture())) from None
+        if self.is_builtin:  # A user's kernel may take one thing or another.
+            check_alike(name, value, self.attributes[name])
+        if name in self.choices:
+            check_choice(name, value, self.choices[name])
 
     def _unfit(self, error: Exception) -> InvalidArgumentError:
         return InvalidArgumentError(

@@ -130,10 +130,14 @@ def _check_has(op_def: OpDef[Any], what: str, attribute: str) -> None:
 
 def _check_choices(op_def: OpDef[Any], name: str) -> None:
     _check_has(op_def, "what says its choices", name)
-    _check_names(f"the choices of {name!r}", op_def.choices[name])
+    admitted = op_def.choices[name]
+    if not isinstance(admitted, tuple) or not all(isinstance(c, str | None) for c in admitted):
+        raise InvalidTypeError(
+            f"the choices of {name!r} are a tuple of strings, not {admitted!r:.80}"
+        )
     default = op_def.attributes[name]
     if default is not REQUIRED:
-        check_choice(name, default, op_def.choices[name])
+        check_choice(name, default, admitted)
 
 
 def _chooses(op_def: OpDef[Any]) -> bool:

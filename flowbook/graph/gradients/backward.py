@@ -22,6 +22,7 @@ from flowbook.graph.gradients.loop_dependence import Loop, is_differentiable
 from flowbook.graph.gradients.loops import LoopGradients
 from flowbook.graph.gradients.recomputing import Recomputing
 from flowbook.graph.gradients.swapping import Swapping
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -132,10 +133,7 @@ def _gradients(
     recompute: Any,
     swap: Any,
 ) -> list[Gradient | None]:
-    if unconnected not in ("none", "zero"):
-        raise InvalidArgumentError(
-            f"unconnected_gradients is 'none' or 'zero', not {unconnected!r}"
-        )
+    check_choice("unconnected_gradients", unconnected, ("none", "zero"))
     y_list = [convert_to_tensor(y) for y in _as_list(ys)]
     x_list = [_differentiated(x) for x in _as_list(xs)]
     stopped = {_differentiated(t) for t in _as_list(stop_gradients)}

@@ -7,7 +7,7 @@ identity).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Any
 
@@ -74,15 +74,26 @@ def check_alike(name: str, value: Any, default: Any) -> None:
         )
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """See that a value of an attribute is one of a few strings.
+def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
+    """See that a value of an attribute, or of an argument, is one of a few strings.
+
+    Args:
+        name: what it is called.
+        value: the value.
+        choices: the strings; None is among them where it may be none.
 
     Raises:
         InvalidArgumentError: if it is none of them.
     """
-    if not isinstance(value, str) or value not in choices:
-        known = ", ".join(map(repr, choices))
-        raise InvalidArgumentError(f"{name!r} is one of {known}, not {value!r:.80}")
+    known = tuple(choices)
+    if isinstance(value, str | None) and value in known:
+        return
+    text = str(value).lower()
+    meant = next((c for c in known if c and c.lower() == text), None)
+    raise InvalidArgumentError(
+        f"{name!r} is one of {', '.join(map(repr, known))}, not {value!r:.80}",
+        hint=f"write {meant!r}" if meant else None,
+    )
 
 
 def same_value(a: Any, b: Any) -> bool:

@@ -9,8 +9,10 @@ from typing import Any
 
 from flowbook.exec.files.formats import tf_records
 from flowbook.exec.files.framing import record
-from flowbook.exec.files.opening import COMPRESSIONS, created
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.exec.files.opening import created
+from flowbook.graph.model.attributes import check_choice
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.ops.queues.readers import COMPRESSIONS
 from flowbook.graph.storing.files import as_path
 
 __all__ = ["RecordWriter", "read_records"]
@@ -20,8 +22,7 @@ _WINDOWS = {"gzip": 31, "zlib": 15}
 
 
 def _compression(given: str | None) -> str:
-    if given is not None and given not in COMPRESSIONS:
-        raise InvalidArgumentError(f"compression is 'gzip', 'zlib' or None, not {given!r}")
+    check_choice("compression", given, (None, *COMPRESSIONS))
     return given or ""
 
 

@@ -160,7 +160,12 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         (
             "x: T -> y: T",
             {"attributes": {"mode": "f"}, "choices": {"mode": "fast"}},
-            "the choices of 'mode' is a tuple of names, not 'fast'",
+            "the choices of 'mode' are a tuple of strings, not 'fast'",
+        ),
+        (
+            "x: T -> y: T",
+            {"attributes": {"mode": "fast"}, "choices": {"mode": ("fast", 1)}},
+            "the choices of 'mode' are a tuple of strings, not \\('fast', 1\\)",
         ),
         ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
         ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),

@@ -70,7 +70,7 @@ def test_what_is_unconnected_gets_none_or_zeros() -> None:
         assert (zero.dtype, zero.shape) == (x.dtype, x.shape)
         assert zero.name.startswith("g/")
     assert [z.tolist() for z in evaluate(zeros)] == [[0.0, 0.0], [0.0, 0.0], [[0, 0]]]
-    with pytest.raises(fb.errors.InvalidArgumentError, match="'none' or 'zero', not 'ones'"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="one of 'none', 'zero', not 'ones'"):
         fb.gradients(y, x, unconnected_gradients="ones")
 
 

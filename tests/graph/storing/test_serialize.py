@@ -553,6 +553,14 @@ def test_an_error_names_the_operation_and_its_line() -> None:
         fb.Graph.from_bytes(message.SerializeToString())
     assert caught.value.message.startswith("Placeholder 'x': output 0 was stored as")
     assert f"defined at {HERE}, line " in str(caught.value)
+    with fb.Graph().as_default() as graph:
+        fb.fft([1j], name="spectrum")
+    message = as_message(graph)
+    stored(message, "spectrum").attributes[0].value.text = "neither"
+    with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        fb.Graph.from_bytes(message.SerializeToString())
+    assert caught.value.message.startswith("FFT 'spectrum': 'norm' is one of 'backward'")
+    assert '  fb.fft([1j], name="spectrum")' in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,14 @@ from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.batching import Batching
 from flowbook.graph.definition.inference import halvings, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
-from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 
 __all__ = ["argsort", "sort"]
-
-_DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 
 def _same_shape(values: Tensor, axis: int, **_: Any) -> Shape:
@@ -94,10 +92,7 @@ def sort(
 
 
 def _is_descending(direction: str) -> bool:
-    if direction not in _DIRECTIONS:
-        raise InvalidArgumentError(
-            f"a direction is {' or '.join(map(repr, _DIRECTIONS))}, not {direction!r}"
-        )
+    check_choice("direction", direction, ("ASCENDING", "DESCENDING"))
     return direction == "DESCENDING"
 
 

@@ -55,6 +55,7 @@ search_sorted_op = OpDef(
     "sorted_sequence: T, values: T -> output: out_type",
     T=(*REALS, string),
     attributes={"side": "left", "out_type": int32},
+    choices={"side": ("left", "right")},
     infer=_searched_shape,
     kernel=_searched,
     grad=NO_GRADIENT,
@@ -92,8 +93,6 @@ def searchsorted(
     wanted = as_dtype(out_type)
     if wanted not in INDICES:
         raise InvalidTypeError(f"out_type is int32 or int64, not {wanted.name}")
-    if side not in ("left", "right"):
-        raise InvalidArgumentError(f"a side is 'left' or 'right', not {side!r}")
     return search_sorted_op(sorted_sequence, values, side=side, out_type=wanted, name=name)
 
 

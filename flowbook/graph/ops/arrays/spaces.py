@@ -108,6 +108,7 @@ space_to_depth_op: OpDef = OpDef(
     "input: T -> output: T",
     T=MOVABLE,
     attributes={"block_size": REQUIRED, "data_format": "NHWC"},
+    choices={"data_format": _FORMATS},
     infer=_deep_shape,
     kernel=_space_to_depth,
     grad=lambda op, dy: depth_to_space_op(dy, **op.attributes),
@@ -120,6 +121,7 @@ depth_to_space_op: OpDef = OpDef(
     "input: T -> output: T",
     T=MOVABLE,
     attributes={"block_size": REQUIRED, "data_format": "NHWC"},
+    choices={"data_format": _FORMATS},
     infer=_flat_shape,
     kernel=_depth_to_space,
     grad=lambda op, dy: space_to_depth_op(dy, **op.attributes),
@@ -132,10 +134,6 @@ def _checked(op_def: OpDef, input: Any, block_size: Any, data_format: str, name:
     size = as_axis(block_size)
     if size < 1:
         raise InvalidArgumentError(f"a block is not of size {size}")
-    if data_format not in _FORMATS:
-        raise InvalidArgumentError(
-            f"a data format is {' or '.join(map(repr, _FORMATS))}, not {data_format!r}"
-        )
     return op_def(input, block_size=size, data_format=data_format, name=name)
 
 

@@ -16,6 +16,7 @@ from flowbook.graph.definition.inference import (
     shape_from,
 )
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import (
     FLOATS,
     INDICES,
@@ -398,8 +399,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     [[11 12 13]
      [21 22 23]]
     """
-    if indexing not in ("xy", "ij"):
-        raise InvalidArgumentError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    check_choice("indexing", indexing, ("xy", "ij"))
     order = list(builtins.range(len(args)))
     if indexing == "xy" and len(args) > 1:
         order[:2] = 1, 0

@@ -11,6 +11,7 @@ import numpy as np
 from flowbook.graph.definition.batching import Batch, Batched, Batching
 from flowbook.graph.definition.inference import constant_value, known_elements
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.counted import counted
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.model.dtypes import bool as bool_
@@ -190,7 +191,7 @@ pad_op = OpDef(
 )
 
 
-_MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+_MIRRORS = ("REFLECT", "SYMMETRIC")
 _BLANKS: dict[DType, Any] = {bool_: False, string: b""}
 
 
@@ -239,6 +240,7 @@ mirror_pad_op: OpDef = OpDef(
     T=MOVABLE,
     I=INDICES,
     attributes={"mode": REQUIRED},
+    choices={"mode": _MIRRORS},
     infer=_mirrored,
     kernel=_mirror,
     host_args=("paddings",),
@@ -281,6 +283,7 @@ mirror_pad_gradient_op: OpDef = OpDef(
     T=NUMBERS,
     I=INDICES,
     attributes={"mode": REQUIRED},
+    choices={"mode": _MIRRORS},
     infer=_unmirrored_shape,
     kernel=_unmirror,
     host_args=("paddings",),
@@ -319,8 +322,7 @@ def pad(
     [3 2 1 2 3 2]
     """
     mode = str(mode).upper()
-    if mode not in _MODES:
-        raise InvalidArgumentError(f"a mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+    check_choice("mode", mode, ("CONSTANT", *_MIRRORS))
     tensor = convert_to_tensor(tensor)
     if type(constant_values) is int and constant_values == 0:
         constant_values = _BLANKS.get(tensor.dtype, constant_values)

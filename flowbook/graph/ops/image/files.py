@@ -373,8 +373,12 @@ def _jpeg_shape(image: Tensor, format: str, **_: Any) -> Shape:
     return scalar()
 
 
+# The numbers of channels that an image has by the format of its JPEG file.
+_CHANNELS = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
+
+
 def _check_format(format: str, channels: int) -> None:
-    wanted = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format]
+    wanted = _CHANNELS[format]
     if channels not in wanted:
         raise InvalidArgumentError(
             f"a JPEG image{f' of format {format!r}' if format else ''} has "
@@ -392,6 +396,7 @@ encode_jpeg_op = OpDef(
         "optimize_size": False,
         "chroma_downsampling": True,
     },
+    choices={"format": tuple(_CHANNELS)},
     infer=_jpeg_shape,
     kernel=_encode_jpeg,
     kinds=HOST,
@@ -424,8 +429,6 @@ def encode_jpeg(
     """
     if quality not in range(101):
         raise InvalidArgumentError(f"quality is from 0 to 100, not {quality!r}")
-    if format not in ("", "grayscale", "rgb"):
-        raise InvalidArgumentError(f"the format is '', 'grayscale' or 'rgb', not {format!r}")
     return encode_jpeg_op(
         image,
         format=format,

@@ -13,6 +13,7 @@ import numpy as np
 from flowbook.graph.definition.composed import composed
 from flowbook.graph.definition.inference import constant_value, shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import FLOATS, INDICES, REALS, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -51,13 +52,6 @@ __all__ = [
 _HOW = {"method": REQUIRED, "align_corners": False, "half_pixel_centers": False}
 
 
-def _check_how(method: str, align_corners: bool, half_pixel_centers: bool) -> None:
-    if method not in METHODS:
-        raise InvalidArgumentError(f"images are resized by {', '.join(METHODS)}, not {method!r}")
-    if align_corners and half_pixel_centers:
-        raise InvalidArgumentError("either corners are aligned or pixels have half-pixel centres")
-
-
 def _check_size(size: Any, old: Any) -> tuple[int, int]:
     height, width = dims_of(size)
     if height <= 0 or width <= 0:
@@ -68,7 +62,8 @@ def _check_size(size: Any, old: Any) -> tuple[int, int]:
 
 
 def _resized(images: Tensor, size: Tensor, **how: Any) -> Shape:
-    _check_how(**how)
+    if how["align_corners"] and how["half_pixel_centers"]:
+        raise InvalidArgumentError("either corners are aligned or pixels have half-pixel centres")
     if how["method"] != "nearest" and not images.dtype.is_floating:
         raise InvalidTypeError(f"{how['method']} pixels are floats, not {images.dtype.name}")
     if images.shape.rank not in (None, 4):
@@ -111,6 +106,7 @@ resize_op: OpDef = OpDef(
     "images: T, size: int32 -> resized: T",
     T=REALS,
     attributes=_HOW,
+    choices={"method": METHODS},
     infer=_resized,
     kernel=_resize,
     host_args=("size",),
@@ -146,6 +142,7 @@ resize_gradient_op = OpDef(
     T=FLOATS,
     I=INDICES,
     attributes=_HOW,
+    choices={"method": METHODS},
     infer=_gradient_shape,
     kernel=_resize_adjoint,
     host_args=("shape",),
@@ -350,8 +347,7 @@ def crop_and_resize(
     Raises:
         InvalidIndexError: in the run, if an element of `box_ind` is no image's.
     """
-    if method not in ("bilinear", "nearest"):
-        raise InvalidArgumentError(f"crops are 'bilinear' or 'nearest', not {method!r}")
+    check_choice("method", method, ("bilinear", "nearest"))
     image = convert_to_tensor(image)
     boxes, box_ind = convert_to_tensor(boxes, float32), convert_to_tensor(box_ind, int32)
     size = _as_size(crop_size)

@@ -88,12 +88,6 @@ def _begin(align: str, k: int, spare: int) -> int:
     return 0 if is_left else spare
 
 
-def _aligned(align: str) -> str:
-    if align not in _ALIGNMENTS:
-        raise InvalidArgumentError(f"align is one of {', '.join(_ALIGNMENTS)}, not {align!r}")
-    return align
-
-
 def _padding(value: Any, like: Tensor) -> Any:
     """What fills up, as one of Python's numbers that fits a tensor's dtype."""
     found = to_array(value or like.dtype.type(0), like.dtype)
@@ -133,6 +127,7 @@ diag_part_op = OpDef(
     "input: T -> diagonal: T",
     T=ZEROED,
     attributes={"k": (0, 0), "padding_value": None, "align": "LEFT_LEFT"},
+    choices={"align": _ALIGNMENTS},
     infer=_part_shape,
     kernel=_part,
     grad=_part_gradient,
@@ -173,7 +168,7 @@ def matrix_diag_part(
     """
     input = convert_to_tensor(input)
     padding = _padding(padding_value, input)
-    return diag_part_op(input, k=_band(k), padding_value=padding, align=_aligned(align), name=name)
+    return diag_part_op(input, k=_band(k), padding_value=padding, align=align, name=name)
 
 
 def _check_diagonals(dims: Any, band: Band) -> None:
@@ -256,6 +251,7 @@ diag_op = OpDef(
         **{"k": (0, 0), "num_rows": -1, "num_cols": -1},
         **{"padding_value": None, "align": "LEFT_LEFT"},
     },
+    choices={"align": _ALIGNMENTS},
     infer=_diag_shape,
     kernel=_diag,
     grad=lambda op, dy: diag_part_op(dy, k=op.attributes["k"], align=op.attributes["align"]),
@@ -300,7 +296,7 @@ def matrix_diag(
     padding = _padding(padding_value, diagonal)
     sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
     sides["num_cols"] = as_axis(num_cols, "'num_cols'")
-    how = {"padding_value": padding, "align": _aligned(align)}
+    how = {"padding_value": padding, "align": align}
     return diag_op(diagonal, k=_band(k), **sides, **how, name=name)
 
 
@@ -339,6 +335,7 @@ set_diag_op: OpDef = OpDef(
     "input: T, diagonal: T -> output: T",
     T=ZEROED,
     attributes={"k": (0, 0), "align": "LEFT_LEFT"},
+    choices={"align": _ALIGNMENTS},
     infer=_set_shape,
     kernel=_set,
     grad=_set_gradient,
@@ -361,8 +358,7 @@ def matrix_set_diag(
     Raises:
         InvalidArgumentError: if the diagonals do not fit; in the run, where it is known only then.
     """
-    band = _band(k)
-    return set_diag_op(input, diagonal, k=band, align=_aligned(align), name=name)
+    return set_diag_op(input, diagonal, k=_band(k), align=align, name=name)
 
 
 def _band_shape(input: Tensor, num_lower: int, num_upper: int) -> Shape:

@@ -157,6 +157,7 @@ tensordot_gradient_op = OpDef(
     "product: T, other: T -> gradient: T",
     T=NUMBERS,
     attributes={"axes": REQUIRED, "of": REQUIRED},
+    choices={"of": ("a", "b")},
     infer=_gradient_shape,
     kernel=_gradient,
     grad=_second_gradient,

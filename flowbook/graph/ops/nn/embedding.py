@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.composed import composed
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -76,10 +77,7 @@ def embedding_lookup(
     >>> fb.nn.embedding_lookup(table, [3, 999]).shape
     Shape([2, 16])
     """
-    if partition_strategy not in _PLACES:
-        raise InvalidArgumentError(
-            f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
-        )
+    check_choice("partition_strategy", partition_strategy, _PLACES)
     shards = params if isinstance(params, list | tuple) else [params]
     tables: list[Any] = [t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards]
     if not tables:
@@ -196,8 +194,7 @@ def embedding_lookup_sparse(
     Raises:
         InvalidIndexError: in the run, if an id is no row.
     """
-    if combiner not in _COMBINED:
-        raise InvalidArgumentError(f"combiner is 'sum', 'mean' or 'sqrtn', not {combiner!r}")
+    check_choice("combiner", combiner, _COMBINED)
     indices, ids, dense_shape = sparse_parts("sp_ids", sp_ids)
     if ids.dtype not in INDICES:
         raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")

@@ -103,10 +103,13 @@ def _print_text(xp: Any, text: Any, stream: str, end: str) -> tuple[()]:
     return ()
 
 
+_STREAMS = ("stderr", "stdout")
+
 print_text_op: OpDef[Operation] = OpDef(
     "PrintText",
     "text: string ->",
     attributes={"stream": "stderr", "end": "\n"},
+    choices={"stream": _STREAMS},
     infer=nothing,
     kernel=_print_text,
     kinds=HOST,
@@ -187,7 +190,7 @@ def _collect(item: Any, texts: list[str], tensors: list[Tensor], inside: bool) -
 
 
 def _stream_name(stream: Any) -> str:
-    for name in ("stderr", "stdout"):
+    for name in _STREAMS:
         if stream is getattr(sys, name) or stream is getattr(sys, f"__{name}__"):
             return name
     if stream is None:

@@ -33,10 +33,11 @@ _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 
 _ACCUMULATOR: dict[str, Any] = {**_TYPED, "reduction_type": "MEAN"}
+_CHOICES = {"reduction_type": ("MEAN", "SUM")}
 
-accumulator_op = owning_op("ConditionalAccumulator", ACCUMULATOR, **_ACCUMULATOR)
+accumulator_op = owning_op("ConditionalAccumulator", ACCUMULATOR, _CHOICES, **_ACCUMULATOR)
 sparse_accumulator_op = owning_op(
-    "SparseConditionalAccumulator", SPARSE_ACCUMULATOR, **_ACCUMULATOR
+    "SparseConditionalAccumulator", SPARSE_ACCUMULATOR, _CHOICES, **_ACCUMULATOR
 )
 
 apply_op: OpDef[Operation] = waiting_op(
@@ -131,8 +132,6 @@ class _Accumulator:
     def _make(
         self, op_def: OpDef, dtype: Any, shape: Any, reduction_type: str, **names: str | None
     ) -> None:
-        if reduction_type not in ("MEAN", "SUM"):
-            raise InvalidArgumentError(f"reduction_type is 'MEAN' or 'SUM', not {reduction_type!r}")
         typed: dict[str, Any] = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
         with init_scope():
             self.handle = op_def(

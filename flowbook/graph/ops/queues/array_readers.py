@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flowbook.graph.model.errors import InvalidTypeError
-from flowbook.graph.model.touch import READER
-from flowbook.graph.ops.queues.readers import Reader
-from flowbook.graph.ops.queues.waiting_ops import owning_op
+from flowbook.graph.ops.queues.readers import Reader, reader_op
 
 __all__ = ["NpzReader", "ParquetReader"]
 
-npz_reader_op = owning_op("NpzReader", READER, format="npz_members", skip_damaged=False)
-parquet_reader_op = owning_op(
-    "ParquetReader", READER, format="parquet_row_groups", columns=(), skip_damaged=False
-)
+npz_reader_op = reader_op("NpzReader", "npz_members", skip_damaged=False)
+parquet_reader_op = reader_op("ParquetReader", "parquet_row_groups", columns=(), skip_damaged=False)
 
 
 @npz_reader_op.front

@@ -11,6 +11,7 @@ from typing import Any
 from flowbook.graph.building.names import name_from
 from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -31,16 +32,30 @@ __all__ = [
     "WholeFileReader",
 ]
 
+# How files may be compressed: the empty string stands for not at all.
+COMPRESSIONS = ("", "gzip", "zlib")
 
-identity_reader_op = owning_op("IdentityReader", READER, format="names")
-whole_file_reader_op = owning_op("WholeFileReader", READER, format="whole_files")
-text_line_reader_op = owning_op(
-    "TextLineReader", READER, format="text_lines", skip_header_lines=0, compression=""
-)
-fixed_length_record_reader_op = owning_op(
+
+def reader_op(type: str, format: str, **attributes: Any) -> OpDef:
+    """The definition of a reader.
+
+    Args:
+        type: its type.
+        format: what kernels call the format of its files.
+        **attributes: the defaults of others; as for all that own a resource, some are added.
+    """
+    choices: dict[str, tuple[str, ...]] = {"format": (format,)}
+    if "compression" in attributes:
+        choices["compression"] = COMPRESSIONS
+    return owning_op(type, READER, choices, format=format, **attributes)
+
+
+identity_reader_op = reader_op("IdentityReader", "names")
+whole_file_reader_op = reader_op("WholeFileReader", "whole_files")
+text_line_reader_op = reader_op("TextLineReader", "text_lines", skip_header_lines=0, compression="")
+fixed_length_record_reader_op = reader_op(
     "FixedLengthRecordReader",
-    READER,
-    format="fixed_length_records",
+    "fixed_length_records",
     record_bytes=REQUIRED,
     header_bytes=0,
     footer_bytes=0,
@@ -48,9 +63,7 @@ fixed_length_record_reader_op = owning_op(
     compression="",
     skip_damaged=False,
 )
-tf_record_reader_op = owning_op(
-    "TFRecordReader", READER, format="tf_records", compression="", skip_damaged=False
-)
+tf_record_reader_op = reader_op("TFRecordReader", "tf_records", compression="", skip_damaged=False)
 
 
 def _one(reader: Tensor, queue: Tensor, **_: Any) -> list[Shape]:
@@ -274,9 +287,8 @@ def _queue(queue: Any) -> Tensor:
     return queue.handle
 
 
-def _compression(given: str | None) -> str:
-    if given not in (None, "gzip", "zlib"):
-        raise InvalidArgumentError(f"compression is 'gzip', 'zlib' or None, not {given!r}")
+def _compression(what: str, given: str | None) -> str:
+    check_choice(what, given, (None, *filter(None, COMPRESSIONS)))
     return given or ""
 
 
@@ -356,7 +368,7 @@ class TextLineReader(Reader):
     ) -> None:
         options = {
             "skip_header_lines": _count("skip_header_lines", skip_header_lines or 0, 0),
-            "compression": _compression(compression),
+            "compression": _compression("compression", compression),
         }
         self._make(text_line_reader_op, name, **options, shared_name=shared_name)
 
@@ -396,7 +408,7 @@ class FixedLengthRecordReader(Reader):
             "header_bytes": _count("header_bytes", header_bytes or 0, 0),
             "footer_bytes": _count("footer_bytes", footer_bytes or 0, 0),
             "hop_bytes": _count("hop_bytes", hop_bytes or 0, 0),
-            "compression": _compression(encoding),
+            "compression": _compression("encoding", encoding),
             "skip_damaged": bool(skip_damaged),
         }
         self._make(fixed_length_record_reader_op, name, **options, shared_name=shared_name)
@@ -435,7 +447,7 @@ class TFRecordReader(Reader):
         name: str | None = None,
     ) -> None:
         options = {
-            "compression": _compression(compression),
+            "compression": _compression("compression", compression),
             "skip_damaged": bool(skip_damaged),
         }
         self._make(tf_record_reader_op, name, **options, shared_name=shared_name)

@@ -6,6 +6,7 @@ they take of one another, and control dependencies.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flowbook.graph.definition.inference import nothing, scalar
@@ -13,18 +14,26 @@ from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.touch import ENDS_WAITS, READS, ResourceKind, Touch
 
 
-def owning_op(type: str, kind: ResourceKind, **attributes: Any) -> OpDef:
+def owning_op(
+    type: str,
+    kind: ResourceKind,
+    choices: Mapping[str, tuple[str | None, ...]] | None = None,
+    /,
+    **attributes: Any,
+) -> OpDef:
     """The definition of what owns a resource, and gives its handle.
 
     Args:
         type: its type.
         kind: the resource's kind.
+        choices: as of `OpDef`.
         **attributes: their defaults; those of all such operations are added.
     """
     return OpDef(
         type,
         "-> handle: resource",
         attributes={**attributes, "shared_name": ""},
+        choices=choices or {},
         infer=scalar,
         owns=kind.name,
         only_moves=True,

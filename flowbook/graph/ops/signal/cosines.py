@@ -75,6 +75,7 @@ dct_op: OpDef = OpDef(
     "input: T -> output: T",
     T=(float32, float64),
     attributes={"type": 2, "norm": None, "transposed": False},
+    choices={"norm": (None, "ortho")},
     infer=_transformed_shape,
     kernel=_transform,
     grad=_gradient,
@@ -126,7 +127,7 @@ def idct(
 
 def _cosines(input: Any, type: Any, n: Any, axis: int, norm: Any, name: str | None) -> Tensor:
     input = convert_to_tensor(input)
-    if type not in _PARTNERS or norm not in (None, "ortho") or (type == 1 and norm):
+    if type not in _PARTNERS or (type == 1 and norm):
         raise InvalidArgumentError(
             f"there is no cosine transform of type {type!r} with the norm {norm!r}"
         )

@@ -241,6 +241,8 @@ sparse_sampled_product: OpDef = OpDef(
 
 # Rows by segments
 
+_COMBINERS = ("sum", "mean", "sqrt_n")
+
 
 def _segments_shape(
     data: Tensor, indices: Tensor, segment_ids: Tensor, num_segments: Tensor, combiner: str
@@ -326,6 +328,7 @@ sparse_segment_op: OpDef = OpDef(
     S=INDICES,
     C=INDICES,
     attributes={"combiner": REQUIRED},
+    choices={"combiner": _COMBINERS},
     infer=_segments_shape,
     kernel=_combined,
     host_args=("num_segments",),
@@ -368,6 +371,7 @@ sparse_segment_spread: OpDef = OpDef(
     T=NUMBERS,
     S=INDICES,
     attributes={"combiner": REQUIRED},
+    choices={"combiner": _COMBINERS},
     infer=_spread_shape,
     kernel=_spread,
     grad=_spread_gradient,

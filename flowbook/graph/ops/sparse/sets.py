@@ -67,10 +67,6 @@ def _combined_shapes(
     a = check_shapes(a_indices, a_shape, a_values)
     b = check_shapes(b_indices, b_shape, b_values)
     _check_outer(a, b)
-    if operation not in _COMBINED:
-        raise InvalidArgumentError(
-            f"sets have the operations {', '.join(_COMBINED)}, not {operation!r}"
-        )
     rank = a.rank if a.rank is not None else b.rank
     return [Shape.of((None, rank)), Shape.of((None,)), Shape.of((rank,))]
 
@@ -111,6 +107,7 @@ set_operation_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     " -> indices: int64, values: T, dense_shape: int64",
     T=_SETTABLE,
     attributes={"operation": REQUIRED},
+    choices={"operation": tuple(_COMBINED)},
     infer=_combined_shapes,
     kernel=_combined,
     kinds=HOST,

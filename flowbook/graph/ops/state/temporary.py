@@ -72,13 +72,7 @@ def temporary_variable(
     )
 
 
-# What a write does with what is there, by NumPy's names; the value takes its place otherwise.
-_COMBINATIONS = ("add", "subtract")
-
-
 def _fitting(ref: Tensor, value: Tensor, combine: str) -> Shape:
-    if combine and combine not in _COMBINATIONS:
-        raise InvalidArgumentError(f"{combine!r} is none of {', '.join(_COMBINATIONS)}")
     if not ref.shape.is_compatible_with(value.shape):
         raise InvalidArgumentError(
             f"a value of shape {value.shape} does not fit the variable of shape {ref.shape}"
@@ -105,6 +99,8 @@ write_temporary_op = OpDef(
     "ref: T, value: T -> written: T",
     T=MOVABLE,
     attributes={"combine": ""},
+    # What is done with what is there, by NumPy's names; the value takes its place otherwise.
+    choices={"combine": ("", "add", "subtract")},
     infer=_fitting,
     kernel=_written,
     grad=_write_gradient,

@@ -141,8 +141,6 @@ def _written_shape(
         )
     if scientific and shortest:
         raise InvalidArgumentError("numbers are written either scientific or shortest")
-    if fill not in ("", " ", "0", "+", "-"):
-        raise InvalidArgumentError(f"fill is '0', ' ', '+', '-' or '', not {fill!r}")
     if input.dtype in (bool_, *INTS) and (precision >= 0 or scientific or shortest):
         raise InvalidArgumentError(
             f"precision, scientific and shortest are for floats, not {input.dtype.name}"
@@ -163,6 +161,7 @@ as_string = OpDef(
         "width": -1,
         "fill": "",
     },
+    choices={"fill": ("", "0", " ", "+", "-")},
     infer=_written_shape,
     kernel=_as_string,
     kinds=HOST,

@@ -224,14 +224,7 @@ substr = OpDef(
 # Changing
 
 
-def _check_encoding(encoding: str) -> None:
-    if encoding not in ("", "utf-8"):
-        raise InvalidArgumentError(f"the encoding is '' or 'utf-8', not {encoding!r}")
-
-
-def _cased_shape(input: Tensor, encoding: str) -> Shape:
-    _check_encoding(encoding)
-    return input.shape
+_ENCODINGS = ("", "utf-8")
 
 
 def _cased(method: str) -> Callable[..., Any]:
@@ -254,7 +247,8 @@ lower = OpDef(
     "StringLower",
     "input: string -> output: string",
     attributes={"encoding": ""},
-    infer=_cased_shape,
+    choices={"encoding": _ENCODINGS},
+    infer=same_as_input,
     kernel=_cased("lower"),
     kinds=HOST,
     only_moves=True,
@@ -266,7 +260,8 @@ upper = OpDef(
     "StringUpper",
     "input: string -> output: string",
     attributes={"encoding": ""},
-    infer=_cased_shape,
+    choices={"encoding": _ENCODINGS},
+    infer=same_as_input,
     kernel=_cased("upper"),
     kinds=HOST,
     only_moves=True,

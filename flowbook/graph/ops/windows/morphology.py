@@ -20,12 +20,12 @@ from flowbook.graph.ops.arrays.reversing import reverse
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import negative
 from flowbook.graph.ops.windows.windows import (
+    PADDINGS,
     AxisWindows,
     Padding,
     inner_numbers,
     laid,
     output_dims,
-    padding_of,
     taps,
 )
 
@@ -142,6 +142,7 @@ dilation_gradient_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "input: T, filters: T, dy: T -> d_input: T, d_filters: T",
     T=FLOATS,
     attributes=_HOW,
+    choices={"padding": PADDINGS},
     infer=_like_both,
     kernel=_dilation_gradient,
     grad=lambda op, dx, dw: (
@@ -157,6 +158,7 @@ dilation_choice_op: OpDef = OpDef(
     "input: T, filters: T, of_input: T, of_filters: T -> output: T",
     T=FLOATS,
     attributes=_HOW,
+    choices={"padding": PADDINGS},
     infer=_chosen,
     kernel=_dilation_choice,
     grad=lambda op, dy: (None, None, *dilation_gradient_op(*op.inputs[:2], dy, **op.attributes)),
@@ -168,6 +170,7 @@ dilation_op = OpDef(
     "input: T, filters: T -> output: T",
     T=FLOATS,
     attributes=_HOW,
+    choices={"padding": PADDINGS},
     infer=_dilated,
     kernel=_dilation,
     grad=lambda op, dy: dilation_gradient_op(*op.inputs, dy, **op.attributes),
@@ -176,12 +179,10 @@ dilation_op = OpDef(
 
 
 def _how(strides: Any, dilations: Any, padding: Any) -> dict[str, Any]:
-    if not isinstance(padding, str):
-        raise InvalidArgumentError(f'padding is "SAME" or "VALID", not {padding!r}')
     return {
         "strides": inner_numbers("strides", strides, 2),
         "dilations": inner_numbers("dilations", dilations, 2),
-        "padding": padding_of(padding, 2),
+        "padding": padding,
     }
 
 

@@ -15,7 +15,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
-from flowbook.graph.ops.windows.windows import inner_numbers, laid, output_dims, taps
+from flowbook.graph.ops.windows.windows import PADDINGS, inner_numbers, laid, output_dims, taps
 
 __all__ = ["extract_image_patches", "extract_volume_patches"]
 
@@ -59,6 +59,7 @@ extract_patches_op = OpDef(
     "images: T -> patches: T",
     T=ZEROED,
     attributes=_HOW,
+    choices={"padding": PADDINGS},
     infer=_patches_shape,
     kernel=_extract,
     grad=_patches_gradient,
@@ -85,6 +86,7 @@ patches_gradient_op = OpDef(
     T=ZEROED,
     I=INDICES,
     attributes=_HOW,
+    choices={"padding": PADDINGS},
     infer=lambda dy, shape, **_: shape_from(shape),
     kernel=_unextract,
     host_args=("shape",),
@@ -103,8 +105,6 @@ def _patches(
     padding: Any,
     name: Any,
 ) -> Tensor:
-    if padding not in ("VALID", "SAME"):
-        raise InvalidArgumentError(f"a padding is 'VALID' or 'SAME', not {padding!r}")
     how = {
         "ksizes": inner_numbers("'ksizes'", ksizes, count),
         "strides": inner_numbers("'strides'", strides, count),

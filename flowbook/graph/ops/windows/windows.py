@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from flowbook.graph.model.attributes import check_choice
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
 Padding = str | tuple[tuple[int, int], ...]
+
+# Those that have a name.
+PADDINGS = ("SAME", "VALID")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ def output_dims(
     first_axis: int = 0,
 ) -> tuple[int | None, ...]:
     """How many windows there are along each axis of a partial shape, from `first_axis` on."""
+    if isinstance(padding, str):
+        check_choice("padding", padding, PADDINGS)
     dims = (None,) * len(sizes) if shape.dims is None else shape.dims[first_axis:]
     return tuple(
         output_size(dims[i], sizes[i], strides[i], dilations[i], _along(padding, i), first_axis + i)
@@ -227,9 +233,9 @@ def inner_numbers(what: str, value: Any, count: int) -> tuple[int, ...]:
 def padding_of(padding: Any, count: int) -> Padding:
     """Padding as an attribute: "SAME", "VALID", or a pair for each axis, batch and channels too."""
     if isinstance(padding, str):
-        if padding in ("SAME", "VALID"):
+        if padding in PADDINGS:
             return padding
-        hint = f"write {padding.upper()!r}" if padding.upper() in ("SAME", "VALID") else None
+        hint = f"write {padding.upper()!r}" if padding.upper() in PADDINGS else None
         raise InvalidArgumentError(
             f'padding is "SAME", "VALID" or a list of pairs, not {padding!r}', hint=hint
         )

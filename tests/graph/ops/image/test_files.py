@@ -315,7 +315,10 @@ def test_images_that_are_too_large(monkeypatch: Any) -> None:
         (lambda: image.encode_png(np.zeros((2, 2, 3), np.uint8), 10), "compression"),
         (lambda: image.encode_jpeg(np.zeros((2, 2, 4), np.uint8)), "1 or 3"),
         (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), "rgb"), "has 3 channels"),
-        (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), "cmyk"), "the format"),
+        (
+            lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), "cmyk"),
+            "'format' is one of '', 'grayscale'",
+        ),
         (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), quality=101), "quality"),
         (lambda: image.decode_gif(["x"]), "a string scalar"),
         (lambda: image.extract_jpeg_shape("x", fb.float32), "int32 or int64"),

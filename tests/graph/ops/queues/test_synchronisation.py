@@ -107,7 +107,9 @@ def test_gradients_that_do_not_fit(sess: fb.Session) -> None:
     assert "total.apply_grad([[1.0]])" in str(caught.value)
     with pytest.raises(fb.errors.InvalidArgumentError, match="at least one gradient"):
         sess.run(total.take_grad(0))
-    with pytest.raises(fb.errors.InvalidArgumentError, match="'MEAN' or 'SUM'"):
+    with pytest.raises(
+        fb.errors.InvalidArgumentError, match="'reduction_type' is one of 'MEAN', 'SUM'"
+    ):
         fb.ConditionalAccumulator(fb.float32, reduction_type="MAX")
 
 

@@ -117,7 +117,7 @@ def test_cosine_transforms_of_other_lengths(n: int) -> None:
     [
         ({"type": 5}, "type 5"),
         ({"type": 1, "norm": "ortho"}, "type 1"),
-        ({"norm": "backward"}, "norm 'backward'"),
+        ({"norm": "backward"}, "'norm' is one of None, 'ortho', not 'backward'"),
         ({"axis": 0}, "last one"),
         ({"n": 0}, "at least 1"),
         ({"n": 1, "type": 1}, "at least 2"),
