@@ -118,21 +118,20 @@ class Programs:
         if key in self._prepared:
             self.drop(key)
 
-    def drop(self, key: Key) -> None:
-        """Let go of what was prepared for a key."""
+    def drop(self, key: Key) -> Runnable[Any]:
+        """Let go of what was prepared for a key; return what ran it."""
         prepared = self._prepared.pop(key)
-        del self.kept[prepared]
+        runner = self.kept.pop(prepared).runner
         others = [each for each in self._growing if each.prepared is not prepared]
         self._growing = deque(others, MOST_BASES)
         self._nodes -= _size(prepared)
         self.drops += 1
+        return runner
 
-    def drop_where(self, is_over: Callable[[Prepared], bool]) -> list[Prepared]:
-        """Let go of all of which something holds; return them."""
+    def drop_where(self, is_over: Callable[[Prepared], bool]) -> dict[Prepared, Runnable[Any]]:
+        """Let go of all of which something holds; return them, and what ran them."""
         found = [(key, each) for key, each in self._prepared.items() if is_over(each)]
-        for key, _ in found:
-            self.drop(key)
-        return [each for _, each in found]
+        return {each: self.drop(key) for key, each in found}
 
     def clear(self) -> None:
         """Let go of all."""

@@ -31,6 +31,7 @@ from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.pipeline import Growing, Prepared
 from flowbook.exec.plan.watching import Instrument
 from flowbook.exec.queue_threads import Feeding
+from flowbook.exec.resources.gate import OvertakenError
 from flowbook.exec.resources.kinds import Closable
 from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
@@ -39,7 +40,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhaustedError
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access
+from flowbook.graph.model.touch import WRITES
 from flowbook.graph.rewrite.subgraph import CannotFollow
 
 
@@ -191,7 +192,7 @@ class LocalMaster:
         """Run one step; see `Master`.
 
         What went to another device meanwhile (`replace`), or lost its value (`reset`), may have
-        failed a step that read it. If it has done nothing but read, it runs once more.
+        failed a step. If nothing is left of what that has done, it runs once more.
 
         Raises:
             OpError: what an operation raised.
@@ -205,7 +206,8 @@ class LocalMaster:
                     prepared, kept, epoch = self._initialized(prepared, feeds, deadline)
                 else:
                     prepared, kept = self._current(prepared)
-            error = cause = None
+            error: OpError | None = None
+            cause: BaseException | None = None
             try:
                 found = kept.runner.run(feeds, deadline)
                 if self.stores.epoch == epoch:
@@ -213,6 +215,8 @@ class LocalMaster:
                 # What containers put elsewhere may lie, or have lain, on devices of other sessions.
                 if not any(key.container for key in self._moved_since(epoch, prepared)):
                     return self.placer.fetched(found)
+            except OvertakenError as overtaken:
+                error = overtaken
             except StepFailed as failed:
                 error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
             # Outside of the handler: what is raised there keeps all that the step had.
@@ -221,7 +225,7 @@ class LocalMaster:
                 if meanwhile is None:
                     assert error is not None
                     raise error from cause
-                if any(op.op_def.access not in (None, Access.READ) for op in prepared.operations):
+                if _may_be_left(prepared, error):
                     hint = "run it again, if what it has done may be done twice"
                     raise _overtaken(meanwhile, hint) from error
             finally:
@@ -231,7 +235,9 @@ class LocalMaster:
         self, prepared: Prepared, epoch: int, error: OpError | None, initializes: bool = True
     ) -> str | None:
         """What has become of what a step uses since an epoch, if that may be why it failed."""
-        if error is None or self._moved_since(epoch, prepared):
+        if error is None or isinstance(error, OvertakenError):
+            return "was put on another device"
+        if self._moved_since(epoch, prepared):
             return "was put on another device"
         if initializes and self._initialisation.may_be_outdated(error, epoch):
             return "lost its value"
@@ -322,6 +328,16 @@ class LocalMaster:
             self._programs.clear()
             self.stores.close()
             self.graph.values.let_go(self)
+
+
+def _may_be_left(prepared: Prepared, error: OpError | None) -> bool:
+    """Whether something may be left of what a failed step has done."""
+    is_undone = isinstance(error, OvertakenError)  # It has written nothing.
+    touches = [op.op_def.touches for op in prepared.operations]
+    return any(
+        touch is not None and not touch.is_undone and not (is_undone and touch == WRITES)
+        for touch in touches
+    )
 
 
 def _overtaken(meanwhile: str, hint: str) -> AbortedError:

@@ -49,7 +49,7 @@ class LocalPartialStep(Generic[Step]):
             )
 
         advance = self._draws.during, self._runner.advance, self._step, has_all
-        self._called(self._runner.whole.inside, None, *advance)
+        self._called(self._runner.whole.going_on, *advance)
 
     def fetched(self, place: int) -> Any:
         """The value of the fetch of that place; None if it is not there yet."""

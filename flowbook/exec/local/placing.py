@@ -222,6 +222,8 @@ class Placing:
         dropped = self._programs.drop_where(
             lambda each: any(op in moves or op.key in gone for op in each.operations)
         )
+        for runner in dropped.values():
+            runner.whole.end()
         # After these have gone, which a step that sees it would find, and before anything moves:
         # a step that began earlier finds out when it ends.
         self._stores.start_over(gone)
@@ -239,7 +241,7 @@ class Placing:
             for key, home in before.items():
                 self._stores.settle(key, home)
             raise
-        return dropped
+        return list(dropped)
 
     def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
         """What is told of a resource that lives elsewhere now."""

@@ -19,7 +19,11 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
-from flowbook.graph.model.errors import DeadlineExceededError, FailedPreconditionError
+from flowbook.graph.model.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+)
 
 Result = TypeVar("Result")
 
@@ -28,6 +32,10 @@ _LONGEST_WAIT = 0.25
 
 # The ways through gates of the steps for which this code runs, on whatever thread.
 _steps: ContextVar[tuple[Passage, ...]] = ContextVar("flowbook_gates", default=())
+
+
+class OvertakenError(AbortedError):
+    """A step has gone in after what it would have written was put elsewhere; it writes nothing."""
 
 
 class Gate:
@@ -148,17 +156,23 @@ class Passage:
         gates: always in the same order.
         what: describes the step.
         deadline: when to give up waiting for them, on the clock of `time.monotonic`; None never.
+        is_overtaken: whether what was prepared for the step holds no longer; asked inside.
 
     Attributes:
         is_inside: whether it is through them all, and has not come out.
     """
 
-    __slots__ = ("__weakref__", "_gates", "deadline", "is_inside", "what")
+    __slots__ = ("__weakref__", "_gates", "_is_overtaken", "deadline", "is_inside", "what")
 
     def __init__(
-        self, gates: Sequence[Gate], what: Callable[[], str], deadline: float | None
+        self,
+        gates: Sequence[Gate],
+        what: Callable[[], str],
+        deadline: float | None,
+        is_overtaken: Callable[[], bool] = bool,
     ) -> None:
         self._gates = gates
+        self._is_overtaken = is_overtaken
         self.what = what
         self.deadline = deadline
         self.is_inside = False
@@ -168,10 +182,13 @@ class Passage:
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
+            OvertakenError: if what was prepared for the step holds no longer.
         """
         if not self.is_inside:
             for gate in self._gates:
                 gate.enter(self)
+            if self._is_overtaken():
+                raise OvertakenError("what the step uses was put elsewhere before it could begin")
             self.is_inside = True
 
     def leave(self) -> None:

@@ -58,6 +58,12 @@ class Touch(NamedTuple):
         """Whether what waits there to take may go on for it."""
         return self.puts or self.ends_waits
 
+    @property
+    def is_undone(self) -> bool:
+        """Whether nothing of it is left where the step fails in which it was done."""
+        is_passing = self.access in (Access.READ, Access.DRAW, Access.STEP)
+        return is_passing or self.takes or self.holds or self.only_fails
+
     def is_woken_by(self, other: Touch) -> bool:
         """Whether an operation that touches the same resource so may let one go on that waits."""
         wants = self.takes or self.holds

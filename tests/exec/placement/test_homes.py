@@ -100,8 +100,9 @@ def test_an_initial_value_may_have_another_variable_go_elsewhere(
     step = fb.group(fb.assign_add(W, [1.0, 1.0, 1.0]), fb.assign_add(later, [2.0, 2.0, 2.0]))
     with fb.device("cpu:0"):
         counted = fb.assign_add(fb.Variable(0, name="count"), 1)
-    sess.run([step, counted])
-    assert home(sess, W) == "simulated:0"
+    calls: list[int] = []
+    sess.run([step, counted, fb.py_func(lambda: calls.append(1), [], [])])
+    assert (home(sess, W), calls) == ("simulated:0", [1])
     assert [value.tolist() for value in sess.run([W, later])] == [[1.0, 2.0, 3.0], [2.0] * 3]
 
 

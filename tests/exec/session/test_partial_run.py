@@ -430,3 +430,16 @@ def test_a_reset_in_between_is_told_as_that(automatic, x):
                 step.run(product)
             sess.run(value.initializer)
             assert sess.run(product, {x: 1.0}) == 2.0
+
+
+def test_a_step_goes_on_where_its_variable_was_when_it_began(x, y):
+    value = fb.Variable(2.0, name="V")
+    total = fb.assign_add(value, x + y)
+    with fb.Session(cpus=2) as sess:
+        sess.run(value)
+        for _ in range(2):
+            step = sess.partial_run([x + 1.0, total], [x, y])
+            step.run([], {x: 1.0})
+            sess.replace({value: "cpu:1"})
+            assert step.run(total, {y: 2.0}) == sess.run(value)
+        assert sess.run(value) == 8.0

@@ -7,6 +7,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
+from flowbook.exec.resources.gate import Gate
 
 CPU = "/job:localhost/task:0/device:cpu:"
 
@@ -377,3 +378,96 @@ def test_a_step_that_may_have_done_something_is_aborted_by_a_move(x):
         assert "was put on another device while it was under way" in str(error)
         assert isinstance(error.__cause__, fb.errors.OpError)
         assert sess.run(W).tolist() == [0.0, 1.0]
+
+
+@pytest.fixture
+def at_gates(monkeypatch):
+    """Events: a gate is being closed, and after that a step has found it closed."""
+    closing, waiting = threading.Event(), threading.Event()
+    await_empty, is_closed_to = Gate._await_empty, Gate._is_closed_to
+
+    def noticed_empty(*arguments):
+        closing.set()
+        await_empty(*arguments)
+
+    def noticed_closed(*arguments):
+        is_closed = is_closed_to(*arguments)
+        if is_closed and closing.is_set():
+            waiting.set()
+        return is_closed
+
+    monkeypatch.setattr(Gate, "_await_empty", noticed_empty)
+    monkeypatch.setattr(Gate, "_is_closed_to", noticed_closed)
+    return closing, waiting
+
+
+def _begin(threads, function, event):
+    """Call a function on one more thread, and wait until an event has happened there."""
+    threads.append(threading.Thread(target=function))
+    threads[-1].start()
+    assert event.wait(60)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("kind", ["fed", "queue", "parts"])
+def test_a_step_that_waits_for_a_move_has_written_nothing_yet(kind, runs, x, at_gates):
+    held, found, threads = _Held(), [], []
+    queue = fb.FIFOQueue(8, [fb.float32], [[2]])
+    fill = queue.enqueue([1.0, 2.0])
+    W, V = fb.Variable([0.0, 0.0], name="W"), fb.Variable(0.0, name="V")
+    with fb.device("cpu:1" if kind == "parts" else None):
+        given = (queue.dequeue() if kind == "queue" else x) * 2.0
+    write = fb.assign_add(W, given)
+    called = fb.py_func(lambda: held.kernel(np, np.float32(1.0)), [], fb.float32)
+    blocking = fb.assign(V, fb.reshape(called, []))
+    feeds = {} if kind == "queue" else {x: [1.0, 2.0]}
+
+    def then():
+        _begin(threads, lambda: sess.replace({W: "simulated:0"}), at_gates[0])
+        _begin(threads, lambda: found.append(sess.run(write, feeds)), at_gates[1])
+
+    with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+        sess.replace({W: "cpu:0", V: "cpu:0"})
+        for _ in range(runs):
+            sess.run(fill)
+            sess.run(write, feeds)
+        sess.run(fill)
+        sess.run(blocking)
+        held.run_beside(sess, blocking, {}, then)
+        for thread in threads:
+            thread.join(60)
+        wanted = [2.0 * (runs + 1), 4.0 * (runs + 1)]
+        assert [each.tolist() for each in found] == [wanted]
+        assert device_of(sess, W.value) == "0"
+        assert sess.run(W).tolist() == wanted
+        assert sess.run(queue.size()) == (0 if kind == "queue" else runs + 1)
+
+
+def test_a_step_that_acts_outside_before_it_waits_for_a_move_is_aborted(x, at_gates):
+    held, found, threads, said = _Held(), [], [], []
+    queue = fb.FIFOQueue(8, [fb.float32], [[2]])
+    W, V = fb.Variable([0.0, 0.0], name="W"), fb.Variable(0.0, name="V")
+    with fb.control_dependencies([fb.py_func(lambda: said.append(1), [], [])]):
+        write = fb.assign_add(W, queue.dequeue())
+    called = fb.py_func(lambda: held.kernel(np, np.float32(1.0)), [], fb.float32)
+    blocking = fb.assign(V, fb.reshape(called, []))
+
+    def run():
+        with pytest.raises(fb.errors.AbortedError, match="was put on another device") as caught:
+            sess.run(write)
+        found.append(caught.value)
+
+    def then():
+        _begin(threads, lambda: sess.replace({W: "simulated:0"}), at_gates[0])
+        _begin(threads, run, at_gates[1])
+
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        sess.replace({W: "cpu:0", V: "cpu:0"})
+        sess.run([W, blocking])
+        sess.run(queue.enqueue([1.0, 2.0]))
+        held.run_beside(sess, blocking, {}, then)
+        for thread in threads:
+            thread.join(60)
+        assert len(found) == 1
+        assert (len(said), sess.run(queue.size())) == (1, 1)
+        assert sess.run(write).tolist() == [1.0, 2.0]

@@ -35,18 +35,34 @@ class Undivided:
         self.draws = draws
         self._runs_users_code = runs_users_code
         self._what = what
+        self._has_ended = False
+
+    def end(self) -> None:
+        """Have no step begin any more that is not through the gates; it has to be prepared anew."""
+        self._has_ended = bool(self.gates)
+
+    def _is_over(self) -> bool:
+        return self._has_ended
 
     def passage(self, deadline: float | None) -> Passage:
         """A step's way through the gates."""
-        return Passage(self.gates, self._what, deadline)
+        return Passage(self.gates, self._what, deadline, self._is_over)
 
     def inside(
         self, deadline: float | None, function: Callable[..., Result], *arguments: Any
     ) -> Result:
-        """Call a function that runs a step, or a part of one, inside of the gates."""
+        """Call a function that runs a step inside of the gates."""
+        return self._within(self.passage(deadline), function, arguments)
+
+    def going_on(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """As `inside`, where the step is under way already: it ends as it has begun."""
+        return self._within(Passage(self.gates, self._what, None), function, arguments)
+
+    def _within(
+        self, passage: Passage, function: Callable[..., Result], arguments: Sequence[Any]
+    ) -> Result:
         if not self.gates:
             return function(*arguments)
-        passage = Passage(self.gates, self._what, deadline)
         call = passage.call_known if self._runs_users_code else passage.call
         return call(function, *arguments)
 
