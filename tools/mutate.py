@@ -524,9 +524,7 @@ CHANGES = (
         "exec/engine/atomic/acting.py", "                _set(heard)  # An", "# An", (GIVING_BACK,)
     ),
     Change("exec/engine/atomic/acting.py", "sys._getframe()", "None", (ACTING,)),
-    Change(
-        "exec/engine/atomic/acting.py", "            keep_draws()  #", "            #", (ACTING,)
-    ),
+    Change("exec/engine/atomic/acting.py", "            end()\n", "", (ACTING,)),
     Change(
         "exec/engine/atomic/acting.py",
         "under_way and number not in self._put_off",
@@ -967,6 +965,18 @@ CHANGES = (
     ),
     Change("exec/local/placing.py", "start_over(gone)", "start_over()", (HOMES,)),
     Change("exec/local/placing.py", "runner.whole.end()", "pass", (REPLACE,)),
+    Change(
+        "exec/local/placing.py",
+        "Acting().whole(self._replaced, ",
+        "self._replaced(",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/local/local_master.py",
+        "if initializes and _may_be_left(prepared, error):",
+        "if _may_be_left(prepared, error):",
+        (CONTAINERS,),
+    ),
     Change(
         "exec/resources/gate.py",
         "            if self._is_overtaken():\n",
@@ -2205,15 +2215,21 @@ CHANGES = (
     ),
     Change(
         "exec/resources/store.py",
-        "other._held[key] = self._held.pop(key)",
-        "other._held[key] = self._held[key]",
+        "                del self._held[key]\n",
+        "                pass\n",
         (STORE,),
     ),
     Change(
         "exec/resources/store.py",
-        "other._held[key] = self._held.pop(key)",
-        "self._held.pop(key)",
+        "            other._held[key] = resource\n",
+        "",
         (STORE,),
+    ),
+    Change(
+        "exec/resources/store.py",
+        "            if other is not self:\n",
+        "            if True:\n",
+        ("exec/resources/test_on_devices.py",),
     ),
     Change(
         "exec/resources/store.py",

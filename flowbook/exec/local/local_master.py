@@ -225,7 +225,8 @@ class LocalMaster:
                 if meanwhile is None:
                     assert error is not None
                     raise error from cause
-                if _may_be_left(prepared, error):
+                # Initial values are computed once more: nobody else has given any meanwhile.
+                if initializes and _may_be_left(prepared, error):
                     hint = "run it again, if what it has done may be done twice"
                     raise _overtaken(meanwhile, hint) from error
             finally:

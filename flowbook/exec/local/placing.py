@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from flowbook.exec.devices.device import Device, DeviceDescription
+from flowbook.exec.engine.atomic.acting import Acting
 from flowbook.exec.local.kept_programs import Programs
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
@@ -123,7 +124,7 @@ class Placing:
     def move(self, homes: Mapping[ResourceKey, Device]) -> None:
         """Have resources live on other devices, and what was prepared with them be dropped."""
         with self._between_steps(homes, None):
-            self._move(homes, homes.keys())
+            Acting().whole(self._move, homes, homes.keys())
 
     def fetched(self, values: Sequence[Any]) -> Sequence[Any]:
         """What a step gave, in host memory, though it read what lives elsewhere meanwhile."""
@@ -179,7 +180,10 @@ class Placing:
     def replace(
         self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
     ) -> Replacement:
-        """Have operations run on other devices, given by name, and what they touch live there."""
+        """Have operations run on other devices, given by name, and what they touch live there.
+
+        An interrupt is put off until all has moved.
+        """
         moved = {op: self.devices[name] for op, name in moves.items() if name is not None}
         with self._programs.lock:
             signatures = [prepared.signature for prepared in self._programs.all]
@@ -189,13 +193,22 @@ class Placing:
             settled = before._replace(moved={**kept, **moved})
             homes = settle(moved, placed, self._all, settled)
         with self._between_steps(homes, deadline):
-            lived = self._settled.homes
-            gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
-            dropped = self._move(homes, gone.keys(), moves)
-            state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
-            self._moved.update(moved)
-            for operation in moves.keys() - moved.keys():
-                self._moved.pop(operation, None)
+            return Acting().whole(self._replaced, moves.keys(), moved, homes)
+
+    def _replaced(
+        self,
+        moves: Collection[Operation],
+        moved: Mapping[Operation, Device],
+        homes: Mapping[ResourceKey, Device],
+    ) -> Replacement:
+        """What becomes of all where operations are put on other devices, and resources live."""
+        lived = self._settled.homes
+        gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
+        dropped = self._move(homes, gone.keys(), moves)
+        state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
+        self._moved.update(moved)
+        for operation in set(moves) - moved.keys():
+            self._moved.pop(operation, None)
         elsewhere: dict[str, str] = {}
         for prepared in dropped:
             elsewhere |= _elsewhere(prepared.placement, moved)

@@ -114,7 +114,9 @@ class Store:
         if resource is not None:
             if isinstance(resource, Resident):
                 resource.move(other.device)
-            other._held[key] = self._held.pop(key)
+            other._held[key] = resource
+            if other is not self:
+                del self._held[key]
 
     def drop(self, key: ResourceKey) -> None:
         """Hold what is under a key no longer."""

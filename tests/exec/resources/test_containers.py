@@ -16,6 +16,7 @@ from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.resources.variable import VariableResource
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.ops.state.variables import read_variable
 from tests.exec.state.threads import run_together
@@ -339,6 +340,35 @@ def test_what_is_put_elsewhere_and_back_under_a_step_is_told_as_that() -> None:
         with pytest.raises(fb.errors.AbortedError, match="was put on another device while"):
             first.run(twice)
         np.testing.assert_array_equal(first.run(W), [1.0, 2.0])
+
+
+def test_what_moves_while_it_gets_its_initial_value_gets_it_all_the_same() -> None:
+    begun, go_on, calls = threading.Event(), threading.Event(), []
+
+    def initial() -> Any:
+        calls.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        return np.array([1.0, 2.0], np.float32)
+
+    devices = ["cpu:0", "simulated:0"]
+    W = build(fb.reshape(fb.py_func(initial, [], fb.float32), [2]))
+    with fb.Graph().as_default() as graph, fb.device("simulated:0"):
+        V = build([5.0, 6.0])
+        size = fb.size(V)
+    found: list[Any] = []
+    with fb.Session(devices=devices) as first, fb.Session(graph, devices=devices) as second:
+        running = threading.Thread(target=lambda: found.append(first.run(W)))
+        running.start()
+        assert begun.wait(60)
+        master = second._master
+        prepared = master.prepare(Signature((V.value, size), (), ()))
+        assert master.stores.find(V.op.key).device.kind == "simulated"
+        go_on.set()
+        running.join(60)
+        assert [each.tolist() for each in found] == [[1.0, 2.0]]
+        assert len(calls) == 2
+        assert master.run(prepared, [])[0].tolist() == [1.0, 2.0]
 
 
 def test_who_begins_or_ends_while_something_moves_finds_out(

@@ -1,5 +1,6 @@
 """Operations that run elsewhere from now on, and what moves with them."""
 
+import signal
 import threading
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.resources.gate import Gate
+from flowbook.exec.resources.store import Store
 
 CPU = "/job:localhost/task:0/device:cpu:"
 
@@ -471,3 +473,32 @@ def test_a_step_that_acts_outside_before_it_waits_for_a_move_is_aborted(x, at_ga
         assert len(found) == 1
         assert (len(said), sess.run(queue.size())) == (1, 1)
         assert sess.run(write).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("destination", ["simulated:0", "cpu:1"])
+def test_an_interrupt_waits_until_all_has_moved(place, destination, monkeypatch):
+    W, V = fb.Variable([1.0, 2.0], name="W"), fb.Variable([3.0, 4.0], name="V")
+    step = [fb.assign_add(W, [1.0, 1.0]), V * 1.0]
+    hand_over, places = Store.hand_over, []
+
+    def interrupted(*arguments):
+        for call in (lambda: None, lambda: hand_over(*arguments)):
+            call()
+            if len(places) == place:
+                signal.raise_signal(signal.SIGINT)
+            places.append(destination)
+
+    with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+        sess.replace({W: "cpu:0", V: "cpu:0"})
+        sess.run(step)
+        monkeypatch.setattr(Store, "hand_over", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sess.replace({W: destination, V: destination})
+        monkeypatch.undo()
+        assert len(places) == 4
+        for variable in (W, V):
+            home = sess._master.stores.find(variable.op.key).device
+            assert home.name.endswith(destination)
+            assert sess.explain(variable).device(variable.value).endswith(destination)
+        assert [value.tolist() for value in sess.run(step)] == [[3.0, 4.0], [3.0, 4.0]]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -43,6 +43,20 @@ class Acting:
 
     def around(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function that is the step; what interrupts it meanwhile may be put off."""
+        # Where it has come to its end, it has drawn, whatever interrupts it from then on.
+        return self._around(keep_draws, function, arguments)
+
+    def whole(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function that is no step, nor to be done by half; what interrupts it waits."""
+        self.is_under_way = True
+        return self._around(bool, function, arguments)
+
+    def _around(
+        self,
+        end: Callable[[], object],
+        function: Callable[..., Result],
+        arguments: Sequence[Any],
+    ) -> Result:
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments)
         handlers = {each: _signal.getsignal(each) for each in _SIGNALS}
@@ -51,7 +65,7 @@ class Acting:
             _set(dict.fromkeys(heard, self._hear))
             found = function(*arguments)
             self.is_under_way = True
-            keep_draws()  # It has come to its end, whatever interrupts it from now on.
+            end()
         finally:
             self.is_under_way = True  # Or else the handlers might stay.
             try:
