@@ -3971,9 +3971,9 @@ CHANGES = (
         "if False:",
         ("graph/definition/test_op_def.py",),
     ),
-    Change("control_flow.py", "from flowbook.graph.model.retag import *\n", "", (MISFITS,)),
-    Change("train/__init__.py", "from flowbook.graph.model.mark import *\n", "", (MISFITS,)),
-    Change("control_flow.py", "from flowbook.graph.definition.standing import *\n", "", (MISFITS,)),
+    Change("control_flow.py", "from flowbook.graph.model.retag import *\n", "", (PUBLIC,)),
+    Change("train/__init__.py", "from flowbook.graph.model.mark import *\n", "", (PUBLIC,)),
+    Change("control_flow.py", "from flowbook.graph.definition.standing import *\n", "", (PUBLIC,)),
     Change(
         "graph/building/cell_runs.py",
         "if kind.comes_of_python:",
