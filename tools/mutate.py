@@ -4202,6 +4202,24 @@ CHANGES = (
         (CHOICES,),
     ),
     Change(
+        "graph/definition/op_def.py",
+        "MappingProxyType(dict(choices))",
+        "MappingProxyType(choices)",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/op_def.py",
+        "MappingProxyType(dict(choices))",
+        "dict(choices)",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
+        "graph/definition/soundness.py",
+        "    if not admitted:\n",
+        "    if False:\n",
+        ("graph/definition/test_op_def.py",),
+    ),
+    Change(
         "graph/definition/op_def.py", "wrong.at(self.type, sites.capture())", "pass", (CHOICES,)
     ),
     Change(
