@@ -610,6 +610,26 @@ CHANGES = (
         "or True",
         (ACTING,),
     ),
+    Change(
+        "exec/engine/executor.py",
+        "            deadline = None\n",
+        "            pass\n",
+        (JOINT,),
+    ),
+    Change("exec/engine/executor.py", " - len(waits) - received", " - len(waits)", (JOINT,)),
+    Change("exec/engine/abandoned.py", "if names else deadline + GRACE", "", (FAILURES,)),
+    Change(
+        "exec/engine/abandoned.py",
+        "(deadline if names else deadline + GRACE)",
+        "deadline + GRACE",
+        (FAILURES,),
+    ),
+    Change(
+        "exec/engine/abandoned.py",
+        'counted(others, "asynchronous operation")',
+        'f"{others} asynchronous operations"',
+        (FAILURES,),
+    ),
     Change("exec/engine/executor.py", "return not is_acting and time", "return time", (ACTING,)),
     Change("exec/engine/runner.py", "        keep_draws()  #", "        #", (ACTING,)),
     Change(

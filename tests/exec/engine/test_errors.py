@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine import run_errors
+from flowbook.exec.engine import abandoned, executor, run_errors
 from flowbook.graph.model import errors
 from tests.graph.ops.queues.waiting import given_up
 
@@ -442,9 +442,49 @@ def test_waiting_ends_at_the_deadline(sess, x):
     )
     y = never(x) + 1.0
     for count in (1, 2, 3):
-        given_up(sess, y, "1 asynchronous operations had not completed", {x: [1.0, 2.0]})
+        given_up(sess, y, "1 asynchronous operation had not completed", {x: [1.0, 2.0]})
         assert len(cancelled) == count
     assert sess.run(x, {x: [1.0, 2.0]}, timeout=60).tolist() == [1.0, 2.0]
+
+
+@pytest.fixture
+def just_over(monkeypatch):
+    """Time is just over where a thread waits for the step's, which notices a few looks later."""
+    here, looks = threading.local(), []
+    wait = abandoned._wait
+
+    def waiting(*arguments):
+        here.is_over = True
+        return wait(*arguments)
+
+    def clock():
+        if hasattr(here, "is_over"):
+            looks.append(1)
+            return 100.0 + abandoned.GRACE / 2
+        return 1000.0 if len(looks) > 3 else 0.0
+
+    for module in (abandoned, executor):
+        monkeypatch.setattr(module, "LONGEST_WAIT", 0.001)
+    monkeypatch.setattr(abandoned, "_wait", waiting)
+    monkeypatch.setattr(time, "monotonic", clock)
+
+
+@pytest.mark.usefixtures("just_over")
+def test_what_waits_is_named_in_a_step_that_runs_users_code(sess):
+    queue = fb.FIFOQueue(3, fb.float32, [[]], name="q")
+    y = fb.py_func(lambda value: value, [queue.dequeue(name="taken")], fb.float32)
+    with pytest.raises(errors.DeadlineExceededError, match=r"'taken' .* waits for"):
+        sess.run(y, timeout=100.0)
+
+
+@pytest.mark.usefixtures("just_over")
+def test_a_function_that_runs_has_no_more_time_than_the_step(sess, x):
+    released = threading.Event()
+    y = fb.py_func(lambda value: released.wait(10) and value, [x], fb.float32, name="slow")
+    with pytest.raises(errors.DeadlineExceededError, match=r"still running: .*<lambda>"):
+        sess.run(y, {x: [1.0, 2.0]}, timeout=100.0)
+    assert not released.is_set()
+    released.set()
 
 
 def test_initialising_counts(sess, clock):
