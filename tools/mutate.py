@@ -586,6 +586,36 @@ CHANGES = (
         ("exec/session/test_partial_run.py",),
     ),
     Change(
+        "exec/session/partial_run.py",
+        "_plain(each) == _plain(item)",
+        "_plain(each)[0] == _plain(item)[0]",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        "root_of(operation) for operation in before",
+        "operation for operation in before",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        "for operation in before if operation.retired]",
+        "for operation in before]",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        '_not_announced(tensor, "feeds", self._feeds)',
+        '_not_announced(tensor, "feeds", ())',
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/partial_run.py",
+        '_not_announced(item, "fetches", self._announced)',
+        '_not_announced(item, "fetches", ())',
+        ("cells/test_ownership.py",),
+    ),
+    Change(
         "exec/queue_threads.py",
         "            self._give_up(queue)\n",
         "            pass\n",
