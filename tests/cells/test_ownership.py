@@ -186,6 +186,45 @@ def test_a_partial_run_ends(ready: Any) -> None:
         ready["old"].run(ready["y"], {"x:0": 1.0})
 
 
+def test_a_partial_run_tells_what_was_redefined_since_it_began(notebook: Any) -> None:
+    model = (
+        "x = fb.placeholder(fb.float32, [{size}], name='x')\n"
+        "W = fb.Variable({size} * [1.0], name='W')\n"
+        "y = fb.add(x, W, name='y')\n"
+        "first, second = fb.unstack(y[:2], name='pair')\n"
+        "end = fb.group(y, name='end')"
+    )
+    notebook.run("model", model.format(size=2))
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("begin", "step = sess.partial_run([W, y, first, end], [x])")
+    notebook.run("use", "old = x, y")
+    notebook.run("model", model.format(size=3))
+    step, began = notebook["step"], "that the partial run began with"
+    for fetch, name, which in (
+        (notebook["y"], "y:0", "y"),
+        ("y", "y", ""),
+        (notebook["W"], "W/read:0", "W"),
+        (notebook["first"], "pair:0", "pair"),
+        (notebook["second"], "pair:1", ""),
+        (notebook["end"], "end", "end"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+            step.run(fetch)
+        told = f", but the {which!r} of before cell [5] redefined it" if which else ""
+        assert caught.value.message == f"{name!r} was not among the fetches {began}{told}"
+        hint = "begin another partial run, with what there is now"
+        assert caught.value.hint == (hint if which else None)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="the 'x' of before cell") as caught:
+        step.run([], {notebook["x"]: [1.0, 2.0, 3.0]})
+    assert caught.value.message.startswith(f"'x:0' was not among the feeds {began}, but")
+    x, y = notebook["old"]
+    assert step.run(y, {x: [1.0, 2.0]}).tolist() == [2.0, 3.0]
+    notebook.run("again", "step = sess.partial_run(y, [x])")
+    with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        notebook["step"].run(y)
+    assert caught.value.message == f"'y@1:0' was not among the fetches {began}"
+
+
 def test_what_a_failing_or_edited_cell_does_not_make_again_lives(ready: Any) -> None:
     ready.run("loss", "s = fb.summary.scalar('loss', z)")
     begin = "step = sess.partial_run([y, z], [x])\nkept = sess.summarize(fetches=z, series='a')"

@@ -20,6 +20,7 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from flowbook.exec.plan.failure import late
+from flowbook.graph.model.counted import counted
 from flowbook.graph.model.errors import DeadlineExceededError
 
 Result = TypeVar("Result")
@@ -27,7 +28,7 @@ Result = TypeVar("Result")
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 LONGEST_WAIT = 0.25
 
-# How long to wait for a thread to end that was told to.
+# How long to wait for a thread to end that was told to, or that knows that its time is over.
 GRACE = 0.05
 
 
@@ -62,7 +63,8 @@ def out_of_time(running: Sequence[str], others: int = 0) -> DeadlineExceededErro
         running: the names of the Python functions that still run.
         others: how many other operations have not completed.
     """
-    waiting = f"; {others} asynchronous operations had not completed" if others else ""
+    what = counted(others, "asynchronous operation")
+    waiting = f"; {what} had not completed" if others else ""
     return DeadlineExceededError(late().message + waiting + still_running(running))
 
 
@@ -117,7 +119,8 @@ def _report(ended: _Ended, function: Callable[..., Any], arguments: Sequence[Any
 
 def _wait(ended: _Ended, deadline: float, names: Sequence[str]) -> tuple[Any, BaseException | None]:
     while True:
-        left = deadline - time.monotonic()
+        # What waits, and runs no function, ends by itself then, and says what it waited for.
+        left = (deadline if names else deadline + GRACE) - time.monotonic()
         with suppress(queue.Empty):
             return ended.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
         if left <= 0:

@@ -21,10 +21,12 @@ from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.widened import is_narrow, widened
 from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.model.registry import (
     Asked,
     Registered,
     kernel_for,
+    kinds_with_kernel,
     op_keyed,
     registered_kernels,
 )
@@ -161,7 +163,8 @@ def bind(
         begun: what its first nodes are bound to already.
 
     Raises:
-        NotFoundError: if an operation type is not defined in this process.
+        NotFoundError: if an operation type is not defined in this process, or has no kernel for
+            this kind of device in it.
         InvalidArgumentError: if a named container holds another resource under a key.
         FailedPreconditionError: if it holds it in the memory of another device.
     """
@@ -239,6 +242,8 @@ def _unit(
         assert node.key is not None
         leading = (store.of(node.key, Definition(op_def.owns, node.attributes)),)
     if found.function is None:
+        if not op_def.is_handle:
+            raise _without_kernel(node, op_def, device.kind)
         (known[node.outputs[0]],) = leading
         return Handle(node, *leading)
     function = found.function
@@ -269,6 +274,17 @@ def _unit(
         unit.enters = node.attributes["frame_name"] if is_entrance else ""
         unit.is_constant = is_entrance and node.attributes["is_constant"]
     return unit
+
+
+def _without_kernel(node: PlanNode, op_def: OpDef[Any], kind: str) -> NotFoundError:
+    """The error of a node whose kernel is registered where the program was made, and not here."""
+    others = kinds_with_kernel(op_def)
+    return NotFoundError(
+        f"{op_def.type} {node.name!r} has no kernel for {kind!r} in this process"
+        + (f", only for {', '.join(others)}" if others else ""),
+        hint="first import the module, or run the cell, that registers one with "
+        f"fb.register_kernel({op_def.type!r}, {kind!r})",
+    )
 
 
 class _Timing:

@@ -201,7 +201,7 @@ class Execution:
 
     def waits_outside(self) -> bool:
         """Whether asynchronous kernels are under way that wait for no other part of the step."""
-        return any(call.unit.node.type != receive_op.key for call in self._waiting)
+        return not all(map(_is_receiving, self._waiting))
 
     def next_report(self) -> AsyncCall:
         """Wait for what reports next in this part, or in one that shares its reports."""
@@ -297,6 +297,9 @@ class Execution:
             self._overseer.begin([c.unit.index for c in untold if c.wish is not None])
             if options.report_waits is not None and not works_for_another():
                 report_at = time.monotonic() + options.report_waits
+        if deadline is not None and self._parts is not None and not self.waits_outside():
+            # Other parts notice that the time is over too, and know what the step waits for.
+            deadline = None
         has_told, stuck = False, None
         self._waits_begun += 1
         self._is_waiting = True
@@ -397,7 +400,9 @@ class Execution:
 
     def _late(self) -> DeadlineExceededError:
         running, waits = self._running(), self._waits()
-        error = out_of_time(running, len(self._waiting) - len(running) - len(waits))
+        received = sum(map(_is_receiving, self._waiting))
+        others = len(self._waiting) - len(running) - len(waits) - received
+        error = out_of_time(running, others)
         if waits and self._overseer is not None:
             error.details.append(self._overseer.described(waits))
         return error
@@ -497,6 +502,11 @@ class Execution:
 
 def _nothing() -> None:
     pass
+
+
+def _is_receiving(call: AsyncCall) -> bool:
+    """Whether it waits for another part of the step."""
+    return call.unit.node.type == receive_op.key
 
 
 def _is_dead(outputs: Any) -> bool:

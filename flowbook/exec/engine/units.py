@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flowbook.exec.devices.device import Device
 from flowbook.exec.interruptions import is_interruption
 from flowbook.exec.plan.failure import UnitFailure
@@ -24,6 +26,9 @@ from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.touch import Access
 
 _HARMLESS = (None, Access.READ, Access.DRAW)
+
+# What is of another type than NumPy's arrays, and computes as they do.
+_ALIKE = (np.memmap, np.generic)
 
 # The values of one iteration, by number: a list, or a dict where a frame has few of them.
 Values = Any
@@ -293,6 +298,8 @@ class Kernel(Unit):
                 f"its kernel gave {type(output).__name__} where an array of "
                 f"{self.device.name} is wanted"
             )
+        if self.call.is_users and type(output) is not self.array_type:
+            self._check_type(output)
         if output.dtype != dtype.numpy:
             kind = InvalidArgumentError if self.call.blames_attributes else InternalError
             raise kind(f"its kernel gave {output.dtype} where its definition says {dtype.name}")
@@ -304,6 +311,22 @@ class Kernel(Unit):
                 hint="a feed replaced a constant that shapes were inferred from"
                 if self.call.blames_graph
                 else "its kernel and its infer do not agree",
+            )
+
+    def _check_type(self, output: Any) -> None:
+        """Refuse an array of a type with which later operations would compute something else.
+
+        A matrix always has two dimensions; what is masked some leave out, and others take.
+        """
+        kind = self.array_type
+        if kind is not None and isinstance(output, kind) and not isinstance(output, _ALIKE):
+            is_masked = hasattr(output, "filled")
+            raise InternalError(
+                f"its kernel gave {type(output).__name__} where a plain array is wanted, as later "
+                "operations would compute something else",
+                hint="array.filled(0) gives elements without values one"
+                if is_masked
+                else "np.asarray(array) is a plain one",
             )
 
 

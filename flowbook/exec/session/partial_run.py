@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.origin import site as sites
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.redefinition.stale_operations import root_of
 from flowbook.graph.redefinition.stale_runs import check_stale
+from flowbook.graph.redefinition.wording import plain_name, what_became_of
 from flowbook.graph.rewrite.prune import is_replaced
 
 __all__ = ["PartialRun"]
@@ -139,9 +141,7 @@ class PartialRun:
         for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
-                raise InvalidArgumentError(
-                    f"{tensor.name!r} was not among the feeds that the partial run began with"
-                )
+                raise _not_announced(tensor, "feeds", self._feeds)
             if tensor in self._given or tensor in values:
                 raise InvalidArgumentError(f"{tensor.name!r} has already been fed")
             values[tensor] = self._feeds[tensor][1].value(value)
@@ -149,13 +149,10 @@ class PartialRun:
 
     def _check_reachable(self, wanted: Sequence[Tensor | Operation], given: set[Tensor]) -> None:
         for item in wanted:
+            if item not in self._announced:
+                raise _not_announced(item, "fetches", self._announced)
             if item not in self._left:
-                problem = (
-                    "has already been fetched"
-                    if item in self._announced
-                    else "was not among the fetches that the partial run began with"
-                )
-                raise InvalidArgumentError(f"{item.name!r} {problem}")
+                raise InvalidArgumentError(f"{item.name!r} has already been fetched")
             missing = [t.name for t in self._needed(item) if t not in given]
             if missing:
                 raise InvalidArgumentError(
@@ -168,7 +165,7 @@ class PartialRun:
         if isinstance(item, Tensor) and item in self._feeds:
             return [item]
         needed: dict[Tensor, None] = {}
-        start = item.op if isinstance(item, Tensor) else item
+        start = _operation(item)
         stack, seen = [start], {start}
         while stack:
             operation = stack.pop()
@@ -223,3 +220,33 @@ class PartialRun:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _not_announced(
+    item: Tensor | Operation, what: str, announced: Iterable[Tensor | Operation]
+) -> InvalidArgumentError:
+    """The error of what a partial run did not begin with, though perhaps with one of its name.
+
+    Args:
+        item: what is fetched or fed.
+        what: what it is one of.
+        announced: what it began with.
+    """
+    text = f"{item.name!r} was not among the {what} that the partial run began with"
+    before = [_operation(each) for each in announced if _plain(each) == _plain(item)]
+    redefined = [root_of(operation) for operation in before if operation.retired]
+    if not redefined:
+        return InvalidArgumentError(text)
+    return InvalidArgumentError(
+        f"{text}, but {what_became_of(redefined)}",
+        hint="begin another partial run, with what there is now",
+    )
+
+
+def _operation(item: Tensor | Operation) -> Operation:
+    return item.op if isinstance(item, Tensor) else item
+
+
+def _plain(item: Tensor | Operation) -> tuple[str, int | None]:
+    """The name that all generations have in common."""
+    return plain_name(_operation(item)), item.index if isinstance(item, Tensor) else None

@@ -294,7 +294,7 @@ class OpDef(Generic[Built]):
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
         self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
-        self.choices = choices
+        self.choices: Mapping[str, tuple[str | None, ...]] = MappingProxyType(dict(choices))
         self.after_name = after_name
         self.kinds = kinds
         self.host_args = host_args

@@ -135,6 +135,11 @@ def _check_choices(op_def: OpDef[Any], name: str) -> None:
         raise InvalidTypeError(
             f"the choices of {name!r} are a tuple of strings, not {admitted!r:.80}"
         )
+    if not admitted:
+        raise InvalidArgumentError(
+            f"{op_def.type}: there are no choices for {name!r}, so that nothing could be given",
+            hint="leave it out of choices if it may be any string",
+        )
     default = op_def.attributes[name]
     if default is not REQUIRED:
         check_choice(name, default, admitted)

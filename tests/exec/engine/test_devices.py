@@ -67,6 +67,30 @@ def test_a_kernel_that_gives_a_host_array_is_refused() -> None:
         assert "ndarray" in error.message
 
 
+def test_a_kernel_that_this_process_does_not_have_for_the_device_is_missed_by_name() -> None:
+    halved = fb.OpDef(
+        "HalvedHere",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: np.divide(x, np.float32(2)),
+        kinds=("cpu",),
+    )
+    x = fb.placeholder(fb.float32, [2])
+    y = halved(x, name="half")
+    device = Simulated()
+    with pytest.raises(fb.errors.NotFoundError) as caught:
+        runner_on(device, [y], [x])
+    assert caught.value.message == (
+        "HalvedHere 'half' has no kernel for 'simulated' in this process, only for cpu"
+    )
+    hint = str(caught.value.hint)
+    assert hint.endswith("that registers one with fb.register_kernel('HalvedHere', 'simulated')")
+    fb.register_kernel("HalvedHere", "simulated")(lambda xp, x: x / np.float32(2))
+    for run in runs(runner_on(device, [y], [x])):
+        (found,) = run([device.own(np.ones(2, np.float32))])
+        assert found.tolist() == [0.5, 0.5]
+
+
 def test_host_and_device_do_not_mix() -> None:
     x, y = fb.placeholder(fb.float32, [2]), fb.placeholder(fb.float32, [2])
     device = Simulated()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine import run_errors
+from flowbook.exec.engine import abandoned, executor, run_errors
 from flowbook.graph.model import errors
 from tests.graph.ops.queues.waiting import given_up
 
@@ -188,6 +188,7 @@ WRONG = {
     "nothing": lambda xp, x: None,
     "shape": lambda xp, x: xp.zeros(3, xp.float32),
     "tuple": lambda xp, x: (x,),
+    "masked": lambda xp, x: np.ma.masked_array(x, x > 1.0),
 }
 
 
@@ -222,6 +223,62 @@ def test_a_users_kernel_gives_the_wrong_number_of_outputs(sess, x):
             assert "a tuple of 2 outputs is wanted" in str(found)
     given[:] = [np.zeros(2, np.float32), np.ones(2, np.float32)]
     assert sess.run(b, {x: [1.0, 2.0]}).tolist() == [1.0, 1.0]
+
+
+PLAIN = "hint: np.asarray(array) is a plain one"
+FILLED = "hint: array.filled(0) gives elements without values one"
+
+
+@pytest.mark.parametrize("outputs", ["y: float32", "y: float32, z: float32"])
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("make", "hint"),
+    [
+        (lambda array: array.view(np.matrix), PLAIN),
+        (lambda array: array.view(np.recarray), PLAIN),
+        (np.ma.masked_array, FILLED),
+        (lambda array: np.ma.masked_equal(array, 1.0), FILLED),
+    ],
+    ids=["matrix", "records", "unmasked", "masked"],
+)
+def test_a_users_kernel_gives_no_arrays_that_compute_otherwise(sess, make, hint, waits, outputs):
+    x = fb.placeholder(fb.float32, [2, 2], name="x")
+    count = outputs.count(":")
+
+    def kernel(context, x):
+        found = (make(x),) * count
+        if waits:
+            return context.complete(found)
+        return found if count > 1 else found[0]
+
+    op = fb.OpDef(
+        "Peculiar",
+        f"x: float32 -> {outputs}",
+        infer=lambda x: [x.shape] * count,
+        kernel=kernel,
+        is_async=waits,
+    )
+    built = op(x)
+    y = built if count == 1 else built[0]
+    for found in failures(sess, fb.reduce_sum(y, 0), {x: [[1.0, 2.0], [3.0, 4.0]]}):
+        assert type(found) is errors.InternalError
+        assert found.operation is y.op
+        assert "where a plain array is wanted" in str(found)
+        assert hint in str(found)
+
+
+def test_a_users_kernel_gives_scalars_and_what_lies_in_files(sess, x, tmp_path):
+    mapped = np.memmap(tmp_path / "mapped", np.float32, "w+", shape=(2,))
+    mapped[:] = [3.0, 4.0]
+    op = fb.OpDef(
+        "ScalarAndMapped",
+        "x: float32 -> a: float32, b: float32",
+        infer=lambda x: [fb.Shape([]), x.shape],
+        kernel=lambda xp, x: (np.float32(2.0), mapped),
+    )
+    a, b = op(x)
+    for _ in range(3):
+        assert sess.run(a * b, {x: [1.0, 2.0]}).tolist() == [6.0, 8.0]
 
 
 def test_a_registered_kernel_is_checked_too(sess, x):
@@ -385,9 +442,49 @@ def test_waiting_ends_at_the_deadline(sess, x):
     )
     y = never(x) + 1.0
     for count in (1, 2, 3):
-        given_up(sess, y, "1 asynchronous operations had not completed", {x: [1.0, 2.0]})
+        given_up(sess, y, "1 asynchronous operation had not completed", {x: [1.0, 2.0]})
         assert len(cancelled) == count
     assert sess.run(x, {x: [1.0, 2.0]}, timeout=60).tolist() == [1.0, 2.0]
+
+
+@pytest.fixture
+def just_over(monkeypatch):
+    """Time is just over where a thread waits for the step's, which notices a few looks later."""
+    here, looks = threading.local(), []
+    wait = abandoned._wait
+
+    def waiting(*arguments):
+        here.is_over = True
+        return wait(*arguments)
+
+    def clock():
+        if hasattr(here, "is_over"):
+            looks.append(1)
+            return 100.0 + abandoned.GRACE / 2
+        return 1000.0 if len(looks) > 3 else 0.0
+
+    for module in (abandoned, executor):
+        monkeypatch.setattr(module, "LONGEST_WAIT", 0.001)
+    monkeypatch.setattr(abandoned, "_wait", waiting)
+    monkeypatch.setattr(time, "monotonic", clock)
+
+
+@pytest.mark.usefixtures("just_over")
+def test_what_waits_is_named_in_a_step_that_runs_users_code(sess):
+    queue = fb.FIFOQueue(3, fb.float32, [[]], name="q")
+    y = fb.py_func(lambda value: value, [queue.dequeue(name="taken")], fb.float32)
+    with pytest.raises(errors.DeadlineExceededError, match=r"'taken' .* waits for"):
+        sess.run(y, timeout=100.0)
+
+
+@pytest.mark.usefixtures("just_over")
+def test_a_function_that_runs_has_no_more_time_than_the_step(sess, x):
+    released = threading.Event()
+    y = fb.py_func(lambda value: released.wait(10) and value, [x], fb.float32, name="slow")
+    with pytest.raises(errors.DeadlineExceededError, match=r"still running: .*<lambda>"):
+        sess.run(y, {x: [1.0, 2.0]}, timeout=100.0)
+    assert not released.is_set()
+    released.set()
 
 
 def test_initialising_counts(sess, clock):

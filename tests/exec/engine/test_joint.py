@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
+from flowbook.exec.engine import executor
 from flowbook.exec.placement import assignment, receiving, together
 from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
@@ -29,6 +31,7 @@ from tests.exec.engine.code.test_lowering import (
     waits,
 )
 from tests.exec.random_graphs import examples
+from tests.graph.ops.queues.waiting import given_up
 
 
 def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
@@ -204,6 +207,50 @@ def test_a_timeout_ends_what_waits_on_other_devices(x: fb.Tensor, sess: fb.Sessi
         sess.run(y, {x: [1.0]}, timeout=0.05)
     released.set()
     assert sess.run(y, {x: [1.0]}, timeout=60).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("taking", [0, 1])
+def test_a_part_that_waits_for_others_leaves_it_to_them_to_say_for_what(
+    monkeypatch: pytest.MonkeyPatch, taking: int
+) -> None:
+    """Though its time is over first."""
+    here, looks = threading.local(), list[int]()
+    next_report = executor.Execution._next_report
+
+    def waiting(execution: Any) -> Any:
+        here.receives = not execution.waits_outside()
+        return next_report(execution)
+
+    def clock() -> float:
+        if getattr(here, "receives", False):
+            looks.append(1)
+            return 1000.0
+        return 1000.0 if hasattr(here, "receives") and len(looks) > 3 else 0.0
+
+    queue = fb.FIFOQueue(3, fb.float32, [[]], name="q")
+    with fb.device(f"cpu:{taking}"):
+        taken = queue.dequeue(name="taken")
+    with fb.device(f"cpu:{1 - taking}"):
+        y = taken * 2.0
+    monkeypatch.setattr(executor.Execution, "_next_report", waiting)
+    monkeypatch.setattr(executor, "LONGEST_WAIT", 0.001)
+    monkeypatch.setattr(time, "monotonic", clock)
+    with fb.Session(cpus=2) as sess, pytest.raises(fb.errors.DeadlineExceededError) as caught:
+        sess.run(y, timeout=100.0)
+    assert "'taken' (test_joint.py, line" in str(caught.value)
+    assert "waits for an element of queue 'q', which has 0 of 3 elements" in str(caught.value)
+
+
+def test_what_a_part_receives_is_no_operation_that_has_not_completed() -> None:
+    taken = []
+    for number in (0, 1):
+        with fb.device(f"cpu:{number}"):
+            taken.append(fb.FIFOQueue(3, fb.float32, [[]], name="q").dequeue())
+    with fb.device("cpu:0"):
+        total = fb.add_n(taken)
+    with fb.Session(cpus=2) as sess:
+        for _ in range(5):  # Either part may be the first to notice.
+            assert "asynchronous" not in str(given_up(sess, total, "waits for an element"))
 
 
 def test_closing_the_session_ends_a_step_on_several_devices(x: fb.Tensor) -> None:

@@ -167,6 +167,11 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
             {"attributes": {"mode": "fast"}, "choices": {"mode": ("fast", 1)}},
             "the choices of 'mode' are a tuple of strings, not \\('fast', 1\\)",
         ),
+        (
+            "x: T -> y: T",
+            {"attributes": {"mode": fb.REQUIRED}, "choices": {"mode": ()}},
+            "there are no choices for 'mode', so that nothing could be given",
+        ),
         ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
         ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),
     ],
@@ -198,6 +203,26 @@ def test_what_is_none_of_the_choices_of_an_attribute_is_refused() -> None:
             choices={"mode": ("floor", "ceil")},
             after_name=("mode",),
         )(1.5, "ceil")
+
+
+def test_what_a_definition_was_given_may_change_later() -> None:
+    attributes, choices = {"mode": "floor"}, {"mode": ("floor", "ceil")}
+    rounded = fb.OpDef(
+        "RoundedAlways",
+        "x: float32 -> y: float32",
+        attributes=attributes,
+        choices=choices,
+        infer=lambda x, mode: x.shape,
+        kernel=lambda xp, x, mode: getattr(xp, mode)(x),
+    )
+    attributes["mode"], choices["mode"] = "trunc", ("trunc",)
+    with fb.Session() as sess:
+        assert sess.run([rounded(1.5), rounded(1.5, mode="ceil")]) == [1.0, 2.0]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'mode' is one of 'floor', 'ceil'"):
+        rounded(1.5, mode="trunc")
+    for fixed in (rounded.attributes, rounded.choices):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            fixed["mode"] = ()
 
 
 def test_users_define_what_is_fed_and_what_is_shown() -> None:
