@@ -81,6 +81,7 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+ERRORS = "exec/engine/test_errors.py"
 REPLACE = "exec/session/test_replace.py"
 LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
@@ -632,6 +633,15 @@ CHANGES = (
         "",
         (VIEWS_OF_QUEUES,),
     ),
+    Change(
+        "exec/engine/runner.py",
+        "            misled = self._misled(unit.inputs, error.given)\n",
+        "            misled = None\n",
+        (ERRORS,),
+    ),
+    Change("exec/engine/runner.py", "elif suspects[0] is not kernel:", "elif False:", (ERRORS,)),
+    Change("exec/engine/runner.py", " and not before.is_async:", ":", (ERRORS,)),
+    Change("exec/engine/run_errors.py", "OpError | StepFailed)", "OpError)", (ERRORS,)),
     Change("exec/engine/code/marking.py", "and not is_marked", "and False", (ACTING,)),
     Change(
         "exec/engine/atomic/giving_back.py",
@@ -2039,30 +2049,6 @@ CHANGES = (
         "given = map(_read_only, feeds) if self._has_users_kernels else feeds",
         "given = feeds",
         (FAILURES,),
-    ),
-    Change(
-        "exec/engine/code/calls.py",
-        "return self._is_wary or kernel.call.is_users",
-        "return self._is_wary",
-        (FAILURES,),
-    ),
-    Change(
-        "exec/engine/code/calls.py",
-        "expression is not None and not self.are_checked(kernel)",
-        "expression is not None and not self._is_wary",
-        (FAILURES,),
-    ),
-    Change(
-        "exec/engine/units.py",
-        "        if output is not DEAD:\n            super()",
-        "        if output is not DEAD and port:\n            super()",
-        (FAILURES,),
-    ),
-    Change(
-        "exec/engine/units.py",
-        "        if output is not DEAD:\n            super()",
-        "        if True:\n            super()",
-        (LOWERING,),
     ),
     Change(
         "exec/engine/runner.py",

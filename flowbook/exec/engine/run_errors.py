@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
+from flowbook.exec.plan.failure import StepFailed
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import (
@@ -70,7 +71,7 @@ def unlike_shapes(definition: OpDef[Any], given: Iterable[Any]) -> OpError | Non
 
 def cause_of(error: Exception) -> BaseException | None:
     """An error of Flowbook's own explains itself; others are shown as what caused it."""
-    if isinstance(error, OpError):
+    if isinstance(error, OpError | StepFailed):
         return error.__cause__
     if options.full_tracebacks:
         return error

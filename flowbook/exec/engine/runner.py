@@ -5,9 +5,10 @@ is checked. From the second run on what needs no waiting runs as generated Pytho
 that never waits is one call. A program that another one has grown into lends it what is checked
 and written already (`segment.py`). What this module keeps, nobody else writes to.
 
-Flowbook's own kernels are trusted from then on. What users' kernels give is checked in each run, so
-that what goes wrong is said of them and not of what takes it, and they get feeds as read-only
-views.
+Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
+But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
+what its definition declares. What is seen to be wrong is told of the user's kernel of which it
+comes.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure
 from flowbook.exec.plan.program import Part, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
-from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from flowbook.graph.model.errors import (
+    DeadlineExceededError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+)
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
@@ -268,6 +274,8 @@ class Runner:
                 return self._on_device(step.function, (*deadline, *feeds))
             given = map(_read_only, feeds) if self._has_users_kernels else feeds
             found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
+            if self._has_users_kernels:
+                self._check_fetched(found)
             return self._device.fetch_all(found) if self._device.fetches_together else found
         except MustWait:
             raise
@@ -297,7 +305,7 @@ class Runner:
         return self._call(self._timed_step, feeds, deadline)
 
     def write(self) -> None:
-        """Have it run as generated code from now on, as it does from its second run."""
+        """Have it run as generated code from now on, unchecked, as it does from its second run."""
         if self._waits:
             self._asking = self._generate_asking()
         self._reach(Stage.WRITTEN)
@@ -363,7 +371,10 @@ class Runner:
 
     def _given(self, values: Sequence[Any]) -> Sequence[Any]:
         """What a step returns, of the values that are fetched."""
-        return self._brought([self._finished(value, place) for place, value in enumerate(values)])
+        found = [self._finished(value, place) for place, value in enumerate(values)]
+        if self._has_users_kernels:
+            self._check_fetched(found)
+        return self._brought(found)
 
     def _run_in_time(
         self,
@@ -540,6 +551,62 @@ class Runner:
         value = self._part.fetches[place]
         return next((i for i, u in enumerate(self._bound.units) if value in u.outputs), -1)
 
+    def _check_fetched(self, found: Sequence[Any]) -> None:
+        """Hold fetched values against what the operations that produced them declare."""
+        failed = self._misled(self._part.fetches, found)
+        if failed is not None:
+            raise failed
+
+    def _misled(self, values: Sequence[int], found: Sequence[Any]) -> StepFailed | None:
+        """The failure of a user's kernel that gave something else than it declares, if one did.
+
+        Flowbook's own kernels are right where they are given what they should be: what they give
+        wrongly is told of the user's kernel that it comes of.
+
+        Args:
+            values: the numbers of values.
+            found: what they are.
+        """
+        for value, result in zip(values, found, strict=False):
+            kernel = self._producers.get(value)
+            if kernel is None or isinstance(result, bytes) or result is DEAD:
+                continue
+            try:
+                kernel.check_value(value, result)
+            except OpError as error:
+                suspects = [kernel] if kernel.call.is_users else self._users_kernels_before(kernel)
+                if len(suspects) != 1:
+                    names = ", ".join([repr(suspect.node.name) for suspect in suspects])
+                    error.hint = f"it comes of what kernels of users gave: {names}"
+                elif suspects[0] is not kernel:
+                    kernel, name = suspects[0], kernel.node.name
+                    error = InternalError(
+                        "its kernel gave something else than its definition says, as is seen by "
+                        f"what came of it: {name!r}, of which {error.message}"
+                    )
+                return StepFailed(Failure(error, kernel.index, ()))
+        return None
+
+    def _users_kernels_before(self, kernel: Kernel) -> list[Kernel]:
+        """The users' kernels of whose values those of a kernel come, and who may have been wrong.
+
+        What asynchronous ones report is looked at in each run.
+        """
+        found, seen, stack = [], {kernel.index}, [kernel]
+        while stack:
+            for value in stack.pop().inputs:
+                before = self._producers.get(value)
+                if before is not None and before.index not in seen:
+                    seen.add(before.index)
+                    stack.append(before)
+                    if before.call.is_users and not before.is_async:
+                        found.append(before)
+        return found
+
+    @cached_property
+    def _producers(self) -> dict[int, Kernel]:
+        return {v: k for k in self._units if isinstance(k, Kernel) for v in k.outputs}
+
     def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
         """A place for each value; those that are known before the step are there."""
         values = [*self._bound.blank, deadline]
@@ -661,11 +728,15 @@ class Runner:
             return error
         if not isinstance(error, UnitFailure):
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
+        unit = self._units[error.index]
+        if self._has_users_kernels and isinstance(unit, Kernel):
+            misled = self._misled(unit.inputs, error.given)
+            if misled is not None:
+                return misled
         asked = self._program, self._units, error.index, error.given
         behind = self._on_device(diagnosed, asked)
         if behind is not None:
             return StepFailed(behind._replace(loops=error.loops))
-        unit = self._units[error.index]
         assert isinstance(unit, Kernel)
         definition = op_keyed(unit.node.type)
         is_users = unit.call.is_users or definition.runs_users_code

@@ -289,6 +289,12 @@ class Kernel(Unit):
             self._check(port, output)
         return found
 
+    def check_value(self, value: int, found: Any) -> None:
+        """Refuse what is not what the definition declares of one of the outputs, or not plain."""
+        self._check(self.outputs.index(value), found)
+        if type(found) is not self.array_type:
+            self._check_type(found)
+
     def _check(self, port: int, output: Any) -> None:
         dtype, shape = self.node.dtypes[port], self.node.shapes[port]
         if dtype is resource or dtype is variant:
@@ -380,12 +386,14 @@ class Router(Kernel):
         given = [DEAD if values[v] is None else values[v] for v in self.inputs]
         try:
             found = self.function(self.xp, *self.leading, *given, **self.attributes)
-            return (self.checked(found),) if self.is_single else self.checked_all(found)
+            outputs = (found,) if self.is_single else found
+            if not isinstance(outputs, list | tuple) or len(outputs) != len(self.outputs):
+                return self.checked_all(outputs)
+            for port, output in enumerate(outputs):
+                if output is not DEAD:
+                    self._check(port, output)
+            return outputs
         except Exception as error:
             if is_interruption(error):
                 raise
             raise UnitFailure(self.index, given) from error
-
-    def _check(self, port: int, output: Any) -> None:
-        if output is not DEAD:
-            super()._check(port, output)

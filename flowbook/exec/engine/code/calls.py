@@ -72,7 +72,7 @@ class Calls:
         if kernel.call.expression is not None and kernel.call.expression.is_single:
             return self._inlined(kernel, inputs, out)
         function = kernel.function
-        if kernel.call.expression is not None and not self.are_checked(kernel):
+        if kernel.call.expression is not None and not self._is_wary:
             function = kernel.call.expression.kernel(used)
         first = [self._kernel(function), "xp"]
         first += [self.shared("r", index, resource) for resource in kernel.leading]
@@ -81,10 +81,6 @@ class Calls:
             text = self._literal(index, name, value)
             attributes.append(text if kernel.call.is_positional else f"{name}={text}")
         return f"{first[0]}({', '.join([*first[1:], *inputs, *attributes])})"
-
-    def are_checked(self, kernel: Kernel) -> bool:
-        """Whether the outputs of a kernel are checked, as those of a user's always are."""
-        return self._is_wary or kernel.call.is_users
 
     def overwrites(self, kernel: Kernel, value: int) -> bool:
         """Whether the result of a kernel can be put where a value lay that it takes."""

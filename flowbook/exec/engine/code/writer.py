@@ -17,7 +17,7 @@ from flowbook.exec.engine.code.overwriting import unshared
 from flowbook.exec.engine.code.setting import Setting
 from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Mark, Move, taken_by
 from flowbook.exec.engine.code.tally import Tally, run_number
-from flowbook.exec.engine.units import Kernel, Unit
+from flowbook.exec.engine.units import Kernel, Router, Unit
 
 # What a line belongs to: a node, the locals that it is given, and the loops around it.
 _Place = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...]]
@@ -120,7 +120,7 @@ class Writer:
         dropped = [n for n in dict.fromkeys((*released, *targets)) if n not in written]
         if self._with_deadline:
             self.line(self._keeping_deadline, index)
-        if self.calls.are_checked(kernel):
+        if self._setting.is_wary and not isinstance(kernel, Router):
             check = kernel.checked if kernel.is_single else kernel.checked_all
             checked = self.calls.shared("checked", index, check)
             call = f"{checked}({call})"
