@@ -1045,8 +1045,21 @@ CHANGES = (
     ),
     Change(
         "exec/local/local_master.py",
-        "not touch.is_undone and not (is_undone and touch == WRITES)",
-        "not touch.is_undone",
+        "not t.is_undone and t != WRITES",
+        "not t.is_undone",
+        (REPLACE,),
+    ),
+    Change("exec/local/local_master.py", "return error.has_begun and", "return", (REPLACE,)),
+    Change(
+        "exec/local/local_master.py",
+        "any(touch.access is not Access.READ for touch in touches)",
+        "any(not touch.is_undone for touch in touches)",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/local/local_master.py",
+        "if isinstance(error, _OF_WHAT_IT_WAITED_FOR):",
+        "if False:",
         (REPLACE,),
     ),
     Change(
@@ -1148,8 +1161,8 @@ CHANGES = (
     ),
     Change(
         "exec/local/local_master.py",
-        "touch is not None and not touch.is_undone",
-        "touch is not None and touch.access.value == 'writes' and not touch.is_undone",
+        "return any(not touch.is_undone for touch in touches)",
+        "return any(touch.access.value == 'writes' for touch in touches)",
         (REPLACE,),
     ),
     Change(

@@ -51,6 +51,7 @@ from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure
 from flowbook.exec.plan.program import Part, Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import keep_draws
+from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import (
     DeadlineExceededError,
     InternalError,
@@ -569,7 +570,10 @@ class Runner:
         """
         for value, result in zip(values, found, strict=False):
             kernel = self._producers.get(value)
-            if kernel is None or isinstance(result, bytes) or result is DEAD:
+            if kernel is None or result is DEAD:
+                continue
+            dtype = kernel.node.dtypes[kernel.outputs.index(value)]
+            if isinstance(result, bytes) and dtype is string:
                 continue
             try:
                 kernel.check_value(value, result)

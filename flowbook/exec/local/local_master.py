@@ -37,11 +37,21 @@ from flowbook.exec.resources.session_stores import SessionStores
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.stalled import Waits
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import AbortedError, OpError, ResourceExhaustedError
+from flowbook.graph.model.errors import (
+    AbortedError,
+    CancelledError,
+    DeadlineExceededError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+)
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import WRITES
+from flowbook.graph.model.touch import WRITES, Access
 from flowbook.graph.rewrite.subgraph import CannotFollow
+
+# What ends a step whatever has become of what it uses.
+_OF_WHAT_IT_WAITED_FOR = (CancelledError, DeadlineExceededError, OutOfRangeError)
 
 
 class LocalMaster:
@@ -238,6 +248,8 @@ class LocalMaster:
         """What has become of what a step uses since an epoch, if that may be why it failed."""
         if error is None or isinstance(error, OvertakenError):
             return "was put on another device"
+        if isinstance(error, _OF_WHAT_IT_WAITED_FOR):
+            return None
         if self._moved_since(epoch, prepared):
             return "was put on another device"
         if initializes and self._initialisation.may_be_outdated(error, epoch):
@@ -332,13 +344,13 @@ class LocalMaster:
 
 
 def _may_be_left(prepared: Prepared, error: OpError | None) -> bool:
-    """Whether something may be left of what a failed step has done."""
-    is_undone = isinstance(error, OvertakenError)  # It has written nothing.
-    touches = [op.op_def.touches for op in prepared.operations]
-    return any(
-        touch is not None and not touch.is_undone and not (is_undone and touch == WRITES)
-        for touch in touches
-    )
+    """Whether something may be left of what a step has done, that failed or came to its end."""
+    touches = [op.op_def.touches for op in prepared.operations if op.op_def.touches is not None]
+    if error is None:
+        return any(touch.access is not Access.READ for touch in touches)
+    if isinstance(error, OvertakenError):  # It has written nothing.
+        return error.has_begun and any(not t.is_undone and t != WRITES for t in touches)
+    return any(not touch.is_undone for touch in touches)
 
 
 def _overtaken(meanwhile: str, hint: str) -> AbortedError:

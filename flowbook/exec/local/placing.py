@@ -230,6 +230,14 @@ class Placing:
         Returns:
             What was prepared with these, or with what has gone, and was dropped.
         """
+        for key, home in homes.items():
+            resource = self._stores.find(key)
+            if key.container and resource is not None and not usable_on(resource, home):
+                raise InvalidArgumentError(
+                    f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
+                    f"container {key.container!r}",
+                    hint="leave what uses it there too",
+                )
         lived = self._settled.homes
         before = {key: lived[key] for key in gone}
         dropped = self._programs.drop_where(
@@ -242,13 +250,6 @@ class Placing:
         self._stores.start_over(gone)
         try:
             for key, home in homes.items():
-                resource = self._stores.find(key)
-                if key.container and resource is not None and not usable_on(resource, home):
-                    raise InvalidArgumentError(
-                        f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
-                        f"container {key.container!r}",
-                        hint="leave what uses it there too",
-                    )
                 self._stores.settle(key, home)
         except BaseException:
             for key, home in before.items():

@@ -35,7 +35,13 @@ _steps: ContextVar[tuple[Passage, ...]] = ContextVar("flowbook_gates", default=(
 
 
 class OvertakenError(AbortedError):
-    """A step has gone in after what it would have written was put elsewhere; it writes nothing."""
+    """A step has gone in after what it would have written was put elsewhere; it writes nothing.
+
+    Attributes:
+        has_begun: whether it may have done something else before.
+    """
+
+    has_begun = True
 
 
 class Gate:
@@ -177,8 +183,11 @@ class Passage:
         self.deadline = deadline
         self.is_inside = False
 
-    def enter(self) -> None:
+    def enter(self, has_begun: bool = True) -> None:
         """Go in; may be called again, and then waits for nobody.
+
+        Args:
+            has_begun: whether the step has been doing something before.
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
@@ -188,7 +197,9 @@ class Passage:
             for gate in self._gates:
                 gate.enter(self)
             if self._is_overtaken():
-                raise OvertakenError("what the step uses was put elsewhere before it could begin")
+                error = OvertakenError("what the step writes was put elsewhere before it did so")
+                error.has_begun = has_begun
+                raise error
             self.is_inside = True
 
     def leave(self) -> None:
@@ -198,9 +209,9 @@ class Passage:
             gate.leave(self)
 
     def call(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Call a function inside."""
+        """Call a function inside, with which the step begins."""
         try:
-            self.enter()
+            self.enter(has_begun=False)
             return function(*arguments)
         finally:
             self.leave()
@@ -242,12 +253,12 @@ class Share(Passage):
         self._writing = writing
         self._entering = entering
 
-    def enter(self) -> None:
+    def enter(self, has_begun: bool = True) -> None:
         """Go in, unless another part has."""
         while not self._whole.is_inside:
             if self._entering.acquire(timeout=_LONGEST_WAIT):
                 try:
-                    self._whole.enter()
+                    self._whole.enter(has_begun)
                 finally:
                     self._entering.release()
 

@@ -411,7 +411,7 @@ def _begin(threads, function, event):
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-@pytest.mark.parametrize("kind", ["fed", "queue", "parts"])
+@pytest.mark.parametrize("kind", ["fed", "queue", "parts", "outside"])
 def test_a_step_that_waits_for_a_move_has_written_nothing_yet(kind, runs, x, at_gates):
     held, found, threads = _Held(), [], []
     queue = fb.FIFOQueue(8, [fb.float32], [[2]])
@@ -419,6 +419,8 @@ def test_a_step_that_waits_for_a_move_has_written_nothing_yet(kind, runs, x, at_
     W, V = fb.Variable([0.0, 0.0], name="W"), fb.Variable(0.0, name="V")
     with fb.device("cpu:1" if kind == "parts" else None):
         given = (queue.dequeue() if kind == "queue" else x) * 2.0
+    if kind == "outside":  # It is at the gate before it does anything.
+        given = fb.reshape(fb.py_func(lambda x: x, [given], fb.float32), [2])
     write = fb.assign_add(W, given)
     called = fb.py_func(lambda: held.kernel(np, np.float32(1.0)), [], fb.float32)
     blocking = fb.assign(V, fb.reshape(called, []))
@@ -502,3 +504,70 @@ def test_an_interrupt_waits_until_all_has_moved(place, destination, monkeypatch)
             assert home.name.endswith(destination)
             assert sess.explain(variable).device(variable.value).endswith(destination)
         assert [value.tolist() for value in sess.run(step)] == [[3.0, 4.0], [3.0, 4.0]]
+
+
+def _outcome(sess, fetch, **how):
+    """What a run gives or raises."""
+    try:
+        return sess.run(fetch, **how)
+    except fb.errors.OpError as error:
+        return error
+
+
+def _waiting(sess, *arguments, **how):
+    """A thread on which a step waits, and where its outcome will be."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(_outcome(sess, *arguments, **how)))
+    thread.start()
+    while not sess._master.monitor.waiters():
+        assert thread.is_alive()
+    return thread, found
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_step_that_has_come_to_its_end_does_not_run_once_more(is_moved):
+    """It has taken from a queue what a second one would not find there."""
+    queue = fb.FIFOQueue(8, [fb.float32], [[2]])
+    with fb.container("shared_by_replace"):
+        C = fb.Variable([0.0, 0.0], name="C")
+    total, fill = C + queue.dequeue(), queue.enqueue([1.0, 1.0])
+    container, device = fb.container("shared_by_replace"), fb.device("simulated:0")
+    with fb.Graph().as_default() as graph, container, device:
+        there = fb.Variable([5.0, 5.0], name="C") * 1.0
+    sess, other = fb.Session(devices=ACCELERATED), fb.Session(graph, devices=ACCELERATED)
+    try:
+        sess.run(C)
+        thread, found = _waiting(sess, total)
+        if is_moved:
+            fb.reset_container("shared_by_replace")
+            other.run(there)
+        else:
+            with pytest.raises(fb.errors.InvalidArgumentError, match="'C' stays on"):
+                sess.replace({C: "simulated:0"})
+        sess.run(fill)
+        thread.join(60)
+        assert not thread.is_alive()
+        if is_moved:
+            assert isinstance(found[0], fb.errors.AbortedError)
+        else:
+            assert found[0].tolist() == [1.0, 1.0]
+    finally:
+        sess.close()
+        other.close()
+        fb.reset_container("shared_by_replace")
+
+
+@pytest.mark.parametrize("end", ["close", "timeout"])
+def test_what_ends_a_step_that_waits_is_told_though_its_variable_has_moved(end):
+    queue = fb.FIFOQueue(8, [fb.float32], [[2]])
+    V = fb.Variable([0.0, 0.0], name="V")
+    write, close = fb.assign_add(V, queue.dequeue()), queue.close()
+    with fb.Session(cpus=2) as sess:
+        sess.run(V)
+        thread, found = _waiting(sess, write, **({"timeout": 0.3} if end == "timeout" else {}))
+        sess.replace({V: "cpu:1"})
+        if end == "close":
+            sess.run(close)
+        thread.join(60)
+        wanted = {"close": fb.errors.OutOfRangeError, "timeout": fb.errors.DeadlineExceededError}
+        assert isinstance(found[0], wanted[end])
