@@ -1013,8 +1013,8 @@ CHANGES = (
     ),
     Change(
         "exec/local/local_master.py",
-        "                return self.placer.fetched(found)\n",
-        "                    return found\n",
+        "                found = self.placer.fetched(found)\n",
+        "",
         (HOMES,),
     ),
     Change(
@@ -1050,6 +1050,18 @@ CHANGES = (
         (REPLACE,),
     ),
     Change("exec/local/local_master.py", "return error.has_begun and", "return", (REPLACE,)),
+    Change(
+        "exec/local/local_master.py",
+        "or all(isinstance(value, _OF_THE_HOST) for value in found):",
+        "or True:",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/local/local_master.py",
+        "or all(isinstance(value, _OF_THE_HOST) for value in found):",
+        "or False:",
+        (REPLACE,),
+    ),
     Change(
         "exec/local/local_master.py",
         "any(touch.access is not Access.READ for touch in touches)",

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local_devices import local_devices
 from flowbook.exec.engine.engine import Engine
@@ -49,6 +51,9 @@ from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import WRITES, Access
 from flowbook.graph.rewrite.subgraph import CannotFollow
+
+# What values in host memory are.
+_OF_THE_HOST = (np.ndarray, np.generic, bytes)
 
 # What ends a step whatever has become of what it uses.
 _OF_WHAT_IT_WAITED_FOR = (CancelledError, DeadlineExceededError, OutOfRangeError)
@@ -222,9 +227,11 @@ class LocalMaster:
                 found = kept.runner.run(feeds, deadline)
                 if self.stores.epoch == epoch:
                     return found
+                found = self.placer.fetched(found)
                 # What containers put elsewhere may lie, or have lain, on devices of other sessions.
-                if not any(key.container for key in self._moved_since(epoch, prepared)):
-                    return self.placer.fetched(found)
+                moved = any(key.container for key in self._moved_since(epoch, prepared))
+                if not moved or all(isinstance(value, _OF_THE_HOST) for value in found):
+                    return found
             except OvertakenError as overtaken:
                 error = overtaken
             except StepFailed as failed:

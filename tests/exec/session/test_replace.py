@@ -10,6 +10,7 @@ import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.resources.gate import Gate
 from flowbook.exec.resources.store import Store
+from flowbook.graph.ops.state.variables import read_variable
 
 CPU = "/job:localhost/task:0/device:cpu:"
 
@@ -547,10 +548,36 @@ def test_a_step_that_has_come_to_its_end_does_not_run_once_more(is_moved):
         sess.run(fill)
         thread.join(60)
         assert not thread.is_alive()
-        if is_moved:
-            assert isinstance(found[0], fb.errors.AbortedError)
-        else:
-            assert found[0].tolist() == [1.0, 1.0]
+        assert found[0].tolist() == [1.0, 1.0]
+    finally:
+        sess.close()
+        other.close()
+        fb.reset_container("shared_by_replace")
+
+
+def test_a_step_that_has_read_what_lies_elsewhere_now_gives_no_array_of_there():
+    """It has taken from a queue, so that it cannot run once more."""
+    queue = fb.FIFOQueue(8, [fb.float32], [[2]])
+    with fb.container("shared_by_replace"):
+        C = fb.Variable([0.0, 0.0], name="C")
+    taken, fill = queue.dequeue(), queue.enqueue([1.0, 1.0])
+    with fb.control_dependencies([taken]):
+        read = read_variable(C.handle, dtype=C.dtype, shape=C.shape)
+    container, device = fb.container("shared_by_replace"), fb.device("simulated:0")
+    with fb.Graph().as_default() as graph, container, device:
+        there = fb.Variable([5.0, 5.0], name="C") * 1.0
+    sess, other = fb.Session(devices=["cpu:0"]), fb.Session(graph, devices=ACCELERATED)
+    try:
+        for _ in range(4):  # Only first runs look at what the system's own kernels give.
+            sess.run(fill)
+            assert sess.run([taken, read])[1].tolist() == [0.0, 0.0]
+        thread, found = _waiting(sess, [taken, read])
+        fb.reset_container("shared_by_replace")
+        other.run(there)
+        sess.run(fill)
+        thread.join(60)
+        assert not thread.is_alive()
+        assert isinstance(found[0], fb.errors.AbortedError)
     finally:
         sess.close()
         other.close()
