@@ -406,6 +406,7 @@ def at_gates(monkeypatch):
 
 def _begin(threads, function, event):
     """Call a function on one more thread, and wait until an event has happened there."""
+    event.clear()  # It may have happened before.
     threads.append(threading.Thread(target=function))
     threads[-1].start()
     assert event.wait(60)
